@@ -79,7 +79,12 @@ def test_path_parameters_are_there_whoever_reads_them(operation: Operation) -> N
         ("q: str = 'x'", "query q", False, {"type": "string", "default": "x"}),
         ("q: str | None = None", "query q", False, {"type": "string"}),
         ("q: int = 5", "query q", False, {"type": "integer", "default": 5}),
-        ("q: list[int]", "query q", True, {"type": "array", "items": {"type": "integer"}}),
+        (
+            "q: list[int]",
+            "query q",
+            True,
+            {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+        ),
         (
             "q: list[str] | None = None",
             "query q",
@@ -246,6 +251,7 @@ def test_files_come_in_multipart_only(operation: Operation) -> None:
         async def handler(
             image: UploadFile,
             more: list[UploadFile],
+            rest: Annotated[list[UploadFile], File("r")] = [],
             other: Annotated[UploadFile | None, File("o")] = None,
             text: Annotated[str, Form()] = "",
         ): ...
@@ -261,7 +267,8 @@ def test_files_come_in_multipart_only(operation: Operation) -> None:
                 "type": "object",
                 "properties": {
                     "image": binary,
-                    "more": {"type": "array", "items": binary},
+                    "more": {"type": "array", "items": binary, "minItems": 1},
+                    "r": {"type": "array", "items": binary},
                     "o": binary,
                     "text": {"type": "string", "default": ""},
                 },
@@ -288,5 +295,7 @@ def test_a_body_that_the_handler_reads_itself_is_named(
     operation: Operation, code: str, media_types: list[str]
 ) -> None:
     found = operation(f"async def handler(request):\n    {code}", file="Api/v1/X/Post.py")
+    content = found.get("requestBody", {"content": {}})["content"]
 
-    assert list(found.get("requestBody", {"content": {}})["content"]) == media_types
+    assert list(content) == media_types
+    assert all("schema" in media for media in content.values())

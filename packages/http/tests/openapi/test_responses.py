@@ -23,6 +23,7 @@ class Item:
 
 """
 ITEM = {"$ref": "#/components/schemas/Item"}
+TEXT = {"type": "string"}
 BINARY = {"type": "string", "format": "binary"}
 
 
@@ -78,9 +79,9 @@ RETURNS: list[tuple[str, dict[str, Any]]] = [
         {"200": {"application/json": ITEM}, "201": {"application/json": ITEM}},
     ),
     (" -> Response", {"2XX": {}}),
-    (" -> StreamingResponse", {"200": {"*/*": BINARY}}),
-    (" -> FileResponse", {"200": {"*/*": BINARY}}),
-    (" -> EventStream", {"200": {"text/event-stream": None}}),
+    (" -> StreamingResponse", {"200": {"application/octet-stream": BINARY}}),
+    (" -> FileResponse", {"200": {"application/octet-stream": BINARY}}),
+    (" -> EventStream", {"200": {"text/event-stream": TEXT}}),
     (" -> AsyncIterator[bytes]", {"200": {"application/octet-stream": BINARY}}),
     (" -> Annotated[Item, 'x']", {"200": {"application/json": ITEM}}),
     (" -> 'Item'", {"200": {"application/json": ITEM}}),
@@ -93,6 +94,9 @@ def test_the_return_annotation_is_the_answer(
     operation: Operation, returns: str, expected: dict[str, Any]
 ) -> None:
     assert successes(operation(f"{HEAD}async def handler(request){returns}: ...")) == expected
+
+
+FILE = " -> FileResponse"
 
 
 @pytest.mark.parametrize(
@@ -120,8 +124,32 @@ def test_the_return_annotation_is_the_answer(
         (
             "responses = {200: {'media_type': 'text/csv'}}",
             "",
-            {"2XX": {}, "200": {"text/csv": None}},
+            {"2XX": {}, "200": {"text/csv": TEXT}},
         ),
+        ("responses = {200: {'media_type': 'image/png'}}", FILE, {"200": {"image/png": BINARY}}),
+        (
+            "responses = {200: {'media_type': 'Text/csv; a=b'}}",
+            FILE,
+            {"200": {"Text/csv; a=b": TEXT}},
+        ),
+        (
+            "responses = {200: {'media_type': 'application/hal+json'}}",
+            " -> Item",
+            {"200": {"application/hal+json": ITEM}},
+        ),
+        (
+            "responses = {200: {'media_type': 'application/hal+json'}}",
+            FILE,
+            {"200": {"application/hal+json": {}}},
+        ),
+        (
+            "responses = {200: {'media_type': 'application/x-ndjson'}}",
+            " -> AsyncIterator[Item]",
+            {"200": {"application/x-ndjson": ITEM}},
+        ),
+        ("responses = {200: {'model': Any}}", FILE, {"200": {"application/json": {}}}),
+        ("responses = {200: {'model': None}}", FILE, {"200": {"application/json": {}}}),
+        ("response_model = object", "", {"200": {"application/json": {}}}),
     ],
 )
 def test_the_module_says_more_than_the_annotation(
@@ -130,6 +158,60 @@ def test_the_module_says_more_than_the_annotation(
     found = operation(f"{HEAD}{module}\nasync def handler(request){returns}: ...")
 
     assert successes(found) == expected
+
+
+MADE: list[tuple[str, list[str]]] = [
+    ("FileResponse('a.csv')", ["text/csv"]),
+    ("FileResponse('a.b/c.PNG')", ["image/png"]),
+    ("FileResponse('a.b/c')", ["application/octet-stream"]),
+    ("FileResponse('a.b/.csv')", ["application/octet-stream"]),
+    ("FileResponse(path='a.pdf', status=201)", ["application/pdf"]),
+    ("FileResponse(f'{name}.csv')", ["text/csv"]),
+    ("FileResponse(f'{name}/{name}')", ["application/octet-stream"]),
+    ("FileResponse(folder / 'a.csv')", ["text/csv"]),
+    ("FileResponse(name)", ["application/octet-stream"]),
+    ("FileResponse(name, filename='a.csv')", ["text/csv"]),
+    ("FileResponse('a.csv', filename=name)", ["application/octet-stream"]),
+    ("FileResponse('a.csv', media_type='Application/X; y=z')", ["application/x"]),
+    ("FileResponse('a.csv', media_type=name)", ["application/octet-stream"]),
+    ("FileResponse('a.csv', 200, {'Content-Type': 'a/b'})", ["application/octet-stream"]),
+    ("FileResponse('a.csv', headers=name)", ["application/octet-stream"]),
+    ("FileResponse('a.csv', **name)", ["application/octet-stream"]),
+    ("FileResponse(*name)", ["application/octet-stream"]),
+    ("Own('a.csv')", ["application/octet-stream"]),
+    ("make('a.csv')", ["application/octet-stream"]),
+    ("Response.file('a.csv')", ["text/csv"]),
+    ("treefold_http.Response.file('a.csv')", ["text/csv"]),
+    ("treefold_http.FileResponse('a.csv')", ["text/csv"]),
+    ("name.file('a.csv')", ["application/octet-stream"]),
+    ("FileResponse('a.csv') if name else FileResponse('a.png')", ["text/csv", "image/png"]),
+    ("FileResponse('a.csv') if name else FileResponse(name)", ["application/octet-stream"]),
+    ("StreamingResponse(name)", ["application/octet-stream"]),
+    ("StreamingResponse(name, media_type='text/csv')", ["text/csv"]),
+    ("Response.stream(name, media_type='text/csv')", ["text/csv"]),
+]
+
+
+@pytest.mark.parametrize(("made", "media_types"), MADE)
+def test_a_literal_media_type_or_file_name_is_read(
+    operation: Operation, made: str, media_types: list[str]
+) -> None:
+    kind = "StreamingResponse" if "tream" in made else "FileResponse"
+    text = "import treefold_http\nclass Own(FileResponse): ...\ndef make(path): ..."
+    code = f"async def handler(name, folder, request) -> {kind}:\n    return {made}"
+    content = successes(operation(f"{HEAD}{text}\n{code}", file="Api/v1/[name]/[folder]/Get.py"))
+    schemas = [TEXT if media.startswith("text/") else BINARY for media in media_types]
+
+    assert content == {"200": dict(zip(media_types, schemas, strict=True))}
+
+
+def test_the_module_says_more_than_the_source(operation: Operation) -> None:
+    found = operation(
+        f"{HEAD}responses = {{200: {{'media_type': 'text/tab-separated-values'}}}}\n"
+        "async def handler(request) -> FileResponse: return FileResponse('a.csv')"
+    )
+
+    assert successes(found) == {"200": {"text/tab-separated-values": TEXT}}
 
 
 def test_responses_may_say_everything(operation: Operation) -> None:
@@ -235,7 +317,7 @@ def test_event_streams_say_what_an_event_holds(operation: Operation) -> None:
     )
 
     assert found["x-event-stream"] == {"data": ITEM}
-    assert successes(found) == {"200": {"text/event-stream": None}}
+    assert successes(found) == {"200": {"text/event-stream": TEXT}}
 
 
 @pytest.mark.parametrize(
@@ -246,4 +328,4 @@ def test_an_event_stream_is_seen_without_an_annotation(operation: Operation, cod
     found = operation(f"async def events(): yield 1\nasync def handler(request):\n    {code}")
 
     assert found["x-event-stream"] == {"data": {}}
-    assert successes(found) == {"200": {"text/event-stream": None}}
+    assert successes(found) == {"200": {"text/event-stream": TEXT}}

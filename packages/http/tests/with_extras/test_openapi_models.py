@@ -163,11 +163,14 @@ def test_constraints_on_parameters_are_said(document: Document) -> None:
         from pydantic import Field, StringConstraints
 
         async def handler(
+            *,
             id: Annotated[int, Ge(1)],
             page: Annotated[int, Interval(ge=1, lt=100)] = 1,
             q: Annotated[str, Field(min_length=2, description="Words", pattern="^a")] = "aa",
             code: Annotated[str, StringConstraints(max_length=3)] = "",
             many: Annotated[list[int], Query()] = [],
+            two: Annotated[list[int], Query(), Field(min_length=2)],
+            any_number: Annotated[list[int], Query(), Field(min_length=0)],
         ): ...
         """,
         file="Api/v1/X/[id]/Get.py",
@@ -189,6 +192,39 @@ def test_constraints_on_parameters_are_said(document: Document) -> None:
         "default": "aa",
     }
     assert found["code"]["schema"]["maxLength"] == 3
+    limits = [found[name]["schema"].get("minItems") for name in ("many", "two", "any_number")]
+    assert limits == [None, 2, 1]
+
+
+FILES = """
+    from typing import Annotated
+    async def handler({name}: {annotation}): ...
+"""
+LISTS = ["list[UploadFile]", "Annotated[list[UploadFile], File()]", "list[UploadFile] | None"]
+
+
+@pytest.mark.parametrize("default", ["", " = None"])
+@pytest.mark.parametrize("annotation", [*LISTS, "Annotated[list[str], Form()]"])
+def test_an_empty_list_in_a_form_is_refused_where_the_document_says_so(
+    serving: Callable[..., Application], ask: Ask, annotation: str, default: str
+) -> None:
+    text = FILES.format(name="parts", annotation=f"{annotation}{default}")
+    app = serving(text, "Api/v1/X/Post.py")
+    content = openapi_document(app)["paths"]["/v1/x"]["post"]["requestBody"]["content"]
+    schema = content["multipart/form-data"]["schema"]
+    part = 'Content-Disposition: form-data; name="parts"; filename="a.txt"\r\n\r\nx'
+    if "Form" in annotation:
+        part = part.replace('; filename="a.txt"', "")
+    other = 'Content-Disposition: form-data; name="other"\r\n\r\nx'
+    # a browser sends this where the user selects no file
+    unselected = part.replace("a.txt", "").removesuffix("x")
+
+    for sent, parts in [([], other), (["x"], part)] + [([], unselected)] * ("File" in annotation):
+        fields = [("content-type", "multipart/form-data; boundary=b")]
+        body = f"--b\r\n{parts}\r\n--b--\r\n".encode()
+        answer = ask(app, "POST", "/v1/x", headers=fields, chunks=[body])
+        admitted = Draft202012Validator(schema).is_valid({"parts": sent})
+        assert (answer.status == 204) is admitted is bool(sent or default)
 
 
 READ = """

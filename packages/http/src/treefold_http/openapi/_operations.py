@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treefold_http._headers.media_types import OTHER
 from treefold_http._injection.contract import Input
 from treefold_http._injection.secured import Security
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Schema, add_keywords, build_object_schema
 from treefold_http.openapi._constraints import with_default
-from treefold_http.openapi._responses import EVENTS, JSON, build_operation_responses
+from treefold_http.openapi._media_types import BINARY, JSON, TEXT
+from treefold_http.openapi._responses import EVENTS, build_operation_responses
 from treefold_http.openapi._routes import RouteDescription, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 
-_BINARY: Schema = {"type": "string", "format": "binary"}
-_TEXT: Schema = {"type": "string"}
 # The characters that the router accepts in a path segment.
 _SEGMENT: Schema = {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u001f\\u007f]+$"}
 # Names of parts that every client can send; not all clients escape quotes.
@@ -43,8 +43,8 @@ def build_parameters(described: RouteDescription, schemas: Schemas) -> list[JSON
     made: list[JSONObject] = []
     for name, known in described.place.parameters.items():
         found = typed.get(known)
-        schema = _TEXT if found is None else _build_input_schema(found, schemas)
-        if schema == _TEXT:
+        schema = TEXT if found is None else _build_input_schema(found, schemas)
+        if schema == TEXT:
             schema = _SEGMENT
         made.append(_build_parameter(name, "path", schema, required=True))
     for found in described.select_inputs("query", "header", "cookie"):
@@ -76,7 +76,7 @@ def _build_input_schema(found: Input, schemas: Schemas) -> Schema:
     if "uniqueItems" in schema:  # a set takes repeated texts as one
         schema = {key: value for key, value in schema.items() if key != "uniqueItems"}
     if found.is_required or found.default is None:
-        return schema
+        return _require_items(schema, found)
     return with_default(schema, found.default)
 
 
@@ -114,19 +114,34 @@ def _build_request_body(described: RouteDescription, schemas: Schemas) -> JSONOb
 def _build_form_schema(fields: Sequence[Input], schemas: Schemas) -> Schema:
     properties: dict[str, Schema] = {}
     for field in fields:
-        file = {"type": "array", "items": _BINARY} if field.many else _BINARY
         is_file = field.place == "file"
-        properties[field.name] = file if is_file else _build_input_schema(field, schemas)
+        properties[field.name] = (
+            _build_file_schema(field) if is_file else _build_input_schema(field, schemas)
+        )
     made = build_object_schema(properties, [field.name for field in fields if field.is_required])
     closed = any(field.is_closed for field in fields)
     return {**made, "additionalProperties": False} if closed else made
 
 
+def _build_file_schema(field: Input) -> Schema:
+    return _require_items({"type": "array", "items": BINARY}, field) if field.many else BINARY
+
+
+def _require_items(schema: Schema, found: Input) -> Schema:
+    """Return the schema of a list, not empty if it is required: no value at all is a missing one.
+
+    An empty list cannot be sent in a query, a field or a form; the server answers 422 to it.
+    """
+    if not found.is_required or schema.get("type") != "array":
+        return schema
+    return {**schema, "minItems": max(1, schema.get("minItems", 1))}
+
+
 def _build_inferred_body(called_methods: frozenset[str]) -> JSONObject | None:
-    """Return the body of a handler that reads it itself: its media type without a schema."""
+    """Return the body of a handler that reads it itself: its media type, of any content."""
     content: JSONObject = {}
     if "json" in called_methods:
-        content[JSON] = {}
+        content[JSON] = {"schema": {}}  # generators drop a media type without a schema
     if "form" in called_methods:
         content["application/x-www-form-urlencoded"] = {"schema": {"type": "object"}}
     if called_methods & {"form", "files", "parts"}:
@@ -134,7 +149,7 @@ def _build_inferred_body(called_methods: frozenset[str]) -> JSONObject | None:
         content["multipart/form-data"] = {"schema": parts}
     if not content and called_methods & {"body", "stream"}:
         # Not `*/*`, which generators of clients refuse together with the operation.
-        content["application/octet-stream"] = {"schema": _BINARY}
+        content[OTHER] = {"schema": BINARY}
     return {"required": False, "content": content} if content else None
 
 

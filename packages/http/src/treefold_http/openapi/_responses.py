@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from treefold_http._headers.media_types import OTHER
 from treefold_http._headers.status_phrases import find_status_phrase
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.files import FileResponse
@@ -30,16 +31,15 @@ from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import to_json_value
 from treefold_http.openapi._definitions import is_discriminated, list_options_merging_discriminated
 from treefold_http.openapi._examples import encode_example
+from treefold_http.openapi._media_types import BINARY, JSON, TEXT, build_untyped_schema
 from treefold_http.openapi._problems import build_error_content
 from treefold_http.openapi._routes import RouteDescription
 from treefold_http.openapi._schemas import Schemas
 
-JSON = "application/json"
 EVENTS = "text/event-stream"
-_BINARY: Schema = {"type": "string", "format": "binary"}
-_OCTETS = ("application/octet-stream", _BINARY)
+_OCTETS = (OTHER, BINARY)
 _PLAIN: Mapping[Any, tuple[str, Schema]] = {
-    str: ("text/plain", {"type": "string"}),
+    str: ("text/plain", TEXT),
     **dict.fromkeys((bytes, bytearray, memoryview), _OCTETS),
 }
 _ANY = "2XX"
@@ -94,11 +94,8 @@ class _Answers:
         self, status: str, media_type: str | None, schema: Schema | None = None
     ) -> None:
         content = self._content.setdefault(status, {})
-        if media_type is None or _is_bodiless(status):
-            return
-        held = content.setdefault(media_type, [])
-        if schema is not None and schema not in held:
-            held.append(schema)
+        if media_type is not None and not _is_bodiless(status):
+            content.setdefault(media_type, []).append(schema or {})
 
     def add_error(self, status: str) -> None:
         for media_type, made in build_error_content(self.schemas, status).items():
@@ -121,8 +118,7 @@ class _Answers:
 
 
 def _build_media_type(schemas: list[Schema]) -> JSONObject:
-    if not schemas or {} in schemas:
-        return {}
+    # a media type always has a schema: generators of clients drop one without
     return {"schema": any_of(schemas)}
 
 
@@ -217,13 +213,15 @@ def _add_type_responses(
         found.add_content(_ANY, None)
     elif isinstance(node, tree.ForeignType) and _is_subclass(kind, Response):
         shown_status = _ANY if kind is Response else status or "200"
-        found.add_content(shown_status, *_describe_response_class(node.kind))
+        for media_type in _list_media_types(node.kind, described):
+            found.add_content(shown_status, media_type, build_untyped_schema(media_type, None))
+        found.add_content(shown_status, None)
     elif kind in _PLAIN:
         found.add_content(status or "200", *_PLAIN[kind])
     elif (item := find_stream_item_type(node)) is not None:
         found.add_content(status or "200", NDJSON, found.schemas.build_type_schema(item, "output"))
     elif kind in STREAMS:
-        found.add_content(status or "200", "application/octet-stream", _BINARY)
+        found.add_content(status or "200", *_OCTETS)
     elif isinstance(node, tree.UnionType) and not is_discriminated(node):
         for option in list_options_merging_discriminated(node):
             _add_type_responses(found, option, status, described)
@@ -242,14 +240,16 @@ def _add_tuple_responses(
         _add_type_responses(found, items[0], text, described)
 
 
-def _describe_response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
+def _list_media_types(kind: type[Response], described: RouteDescription) -> list[str]:
+    """Return the media types of a class of response: those that the handler writes, if it does."""
     if issubclass(kind, EventStream):
-        return EVENTS, {}  # OpenAPI 3.1 has no schema for one event; `x-event-stream` holds it
-    if issubclass(kind, FileResponse):
-        return "*/*", _BINARY
-    if issubclass(kind, StreamingResponse):
-        return "*/*", _BINARY
-    return None, None
+        # text, since OpenAPI 3.1 has no schema for one event; `x-event-stream` holds that
+        return [EVENTS]
+    if not issubclass(kind, (FileResponse, StreamingResponse)):
+        return []
+    written = dict.fromkeys(described.reading.media_types)
+    known = [each for each in written if each is not None]
+    return known if known and len(known) == len(written) else [OTHER]
 
 
 def _collect_error_statuses(described: RouteDescription) -> set[int]:
@@ -285,7 +285,7 @@ def _merge_response(
         if status[0] in "45":
             made["content"] = build_error_content(schemas, status)
     elif "model" in table or "media_type" in table:
-        made["content"] = _build_declared_content(table, schemas)
+        made["content"] = _build_declared_content(table, detected, schemas)
     if _is_bodiless(status):
         made.pop("content", None)
     if table.get("headers"):
@@ -329,12 +329,17 @@ def _encode_named_examples(node: tree.TypeNode, examples: Any) -> Any:
     return made
 
 
-def _build_declared_content(declared: Mapping[str, Any], schemas: Schemas) -> JSONObject:
+def _build_declared_content(
+    declared: Mapping[str, Any], detected: JSONObject | None, schemas: Schemas
+) -> JSONObject:
     model = declared.get("model")
     media_type, schema = _PLAIN.get(model, (JSON, None))
-    if schema is None and model is not None:
+    media_type = declared.get("media_type") or media_type
+    if model is None:
+        schema = build_untyped_schema(media_type, detected)
+    elif schema is None:
         schema = schemas.build_type_schema(parse_annotation(model), "output")
-    return {declared.get("media_type") or media_type: {"schema": schema} if schema else {}}
+    return {media_type: {"schema": schema}}
 
 
 def _build_header(declared: Any, schemas: Schemas) -> JSONObject:

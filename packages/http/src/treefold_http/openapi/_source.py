@@ -11,16 +11,19 @@ import ast
 import builtins
 import inspect
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from treefold_http._modules.source_loader import SourceLoader
 from treefold_http._responses.events import EventStream
+from treefold_http._responses.files import FileResponse
+from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types.parameters import EMPTY
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import HTTPError
+from treefold_http.openapi._media_types import find_made_response, read_media_type
 from treefold_logging import get_logger
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -34,18 +37,22 @@ class FunctionFacts(NamedTuple):
         calls: methods of the connection that it uses, such as `json`.
         events: True if it creates an event stream.
         models: the types that messages are parsed into; EMPTY for any JSON.
+        media_types: of each file and stream that it makes; None for one that is computed.
     """
 
     statuses: frozenset[int] = frozenset()
     calls: frozenset[str] = frozenset()
     events: bool = False
     models: tuple[Any, ...] = ()
+    media_types: tuple[str | None, ...] = ()
 
 
 _NOTHING = FunctionFacts()
 _READERS = frozenset({"json", "form", "files", "parts", "body", "stream"}) | {
     f"{verb}_{kind}" for verb in ("receive", "iter", "send") for kind in ("text", "bytes", "json")
 }
+_CONSTRUCTORS = frozenset({"file", "stream"})
+_MEANINGFUL = (HTTPError, EventStream, FileResponse, StreamingResponse)
 _TYPED = ("receive_json", "iter_json")
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NESTED = (*_NAMED, ast.Lambda, ast.ClassDef)
@@ -100,7 +107,7 @@ def _is_worth_parsing(function: FunctionType) -> bool:
     """Return False if no name in the code can matter: true of most handlers."""
     for name in _iter_code_names(function.__code__):
         value = function.__globals__.get(name)
-        if name in _READERS or _is_subclass(value, (HTTPError, EventStream)):
+        if name in _READERS or name in _CONSTRUCTORS or _is_subclass(value, _MEANINGFUL):
             return True
         if isinstance(value, ModuleType):  # `treefold_http.NotFound`
             return True
@@ -173,7 +180,17 @@ def _analyze_function(node: _Function, function: FunctionType) -> FunctionFacts:
             for part in used
             if part.attr in _TYPED
         ),
+        tuple(_iter_media_types(calls.values(), function)),
     )
+
+
+def _iter_media_types(calls: Iterable[ast.Call], function: FunctionType) -> Iterator[str | None]:
+    for call in calls:
+        name, owner = "", call.func
+        if isinstance(owner, ast.Attribute) and owner.attr in _CONSTRUCTORS:
+            name, owner = owner.attr, owner.value
+        if (kind := find_made_response(_resolve_value(owner, function), name)) is not None:
+            yield read_media_type(call, kind)
 
 
 def _list_body_nodes(function: _Function) -> list[ast.AST]:
