@@ -121,6 +121,22 @@ def test_a_made_name_leaves_that_of_a_class_alone(document: Document) -> None:
     assert body_and_answer(made, "/v1/two", "get")[1] == "TwoGetItem"
 
 
+def test_names_that_differ_in_case_or_signs_only_are_told_apart(document: Document) -> None:
+    made = document(
+        {
+            "Api/v1/One/Get.py": item("a: int").replace("Item", "HTTPItem"),
+            "Api/v1/Two/Get.py": item("b: int").replace("Item", "HttpItem"),
+            "Api/v1/Two/Put.py": item("c: int").replace("Item", "Http_Item"),
+            "Api/v1/Zoo/Get.py": item("d: int").replace("Item", "TwoHTTPItem"),
+        }
+    )
+
+    assert list(made["components"]["schemas"]) == [
+        *("HTTPItem", "TwoGetHttpItem", "TwoHTTPItem", "TwoPutHttp_Item")
+    ]
+    assert body_and_answer(made, "/v1/zoo", "get")[1] == "TwoHTTPItem"
+
+
 def test_folders_of_other_scripts_make_names_that_components_may_have(document: Document) -> None:
     made = document(
         {

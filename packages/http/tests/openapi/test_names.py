@@ -36,7 +36,18 @@ def ids(document: dict[str, Any]) -> list[str]:
         ("Api/v1/User/[id]/Get.py", "/v1/user/{id}", "get_v1_user_by_id", ["User"]),
         ("Api/v1/[tenant]/User/Get.py", "/v1/{tenant}/user", "get_v1_by_tenant_user", ["User"]),
         ("Api/v1/User/[user id]/Get.py", "/v1/user/{user_id}", "get_v1_user_by_user_id", ["User"]),
-        ("Api/v1/[a}{b]/Get.py", "/v1/{a__b}", "get_v1_by_a_b", None),
+        ("Api/v1/[a}{b]/Get.py", "/v1/{a_b}", "get_v1_by_a_b", None),
+        ("Api/v1/[...path]/Get.py", "/v1/{path}", "get_v1_by_path", None),
+        ("Api/v1/[user-id]/Get.py", "/v1/{user-id}", "get_v1_by_user_id", None),
+        ("Api/v1/[user.id]/Get.py", "/v1/{user_id}", "get_v1_by_user_id", None),
+        ("Api/v1/[1]/[2nd]/Get.py", "/v1/{_1}/{_2nd}", "get_v1_by_1_by_2nd", None),
+        ("Api/v1/[ß]/Get.py", "/v1/{u00df}", "get_v1_by_u00df", None),
+        (
+            "Api/v1/[userId]/[user_id]/[user-id]/Get.py",
+            "/v1/{userId}/{user_id_2}/{user-id_3}",
+            "get_v1_by_userId_by_user_id_2_by_user_id_3",
+            None,
+        ),
         ("Api/v1/[id]/X/[id]/Get.py", "/v1/{id}/x/{id_2}", "get_v1_by_id_x_by_id_2", ["X"]),
         ("Api/v1/My Files/Get.py", "/v1/my%20files", "get_v1_my_files", ["My Files"]),
         ("Api/v1/{id}/Get.py", "/v1/%7Bid%7D", "get_v1_id", ["{id}"]),
@@ -67,6 +78,20 @@ def test_a_folder_becomes_path_id_and_tag(
     assert operation.get("tags") == tags
     assert made.get("tags", []) == [{"name": tag} for tag in tags or []]
     assert [p["name"] for p in operation.get("parameters", ())] == re.findall(r"{([^}]*)}", path)
+
+
+def test_a_parameter_that_is_renamed_says_the_name_of_its_folder(operation: Operation) -> None:
+    found = operation(
+        "async def handler(size: int, größe: int, request): ...",
+        file="Api/v1/[size]/[größe]/[...path]/Get.py",
+    )
+
+    assert [(p["name"], p.get("description")) for p in found["parameters"]] == [
+        ("size", None),
+        ("gr_u00f6u00df_e", "größe"),
+        ("path", "...path"),
+    ]
+    assert found["parameters"][1]["schema"] == {"type": "integer"}
 
 
 def test_ids_that_would_be_one_are_told_apart(document: Document) -> None:

@@ -38,6 +38,7 @@ UserId = NewType("UserId", int)
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
 NULL = {"type": "null"}
+AB = {"type": "string", "enum": ["a", "b"]}
 
 
 class Pair(NamedTuple):
@@ -72,18 +73,19 @@ class Length:
         (datetime.date, {"type": "string", "format": "date"}),
         (datetime.time, {"type": "string", "format": "time"}),
         (datetime.timedelta, {"type": "string", "format": "duration"}),
-        (list, {"type": "array"}),
+        (list, {"type": "array", "items": {}}),
         (list[int], {"type": "array", "items": INTEGER}),
         (Sequence[int], {"type": "array", "items": INTEGER}),
         (set[str], {"type": "array", "items": STRING, "uniqueItems": True}),
         (frozenset[str], {"type": "array", "items": STRING, "uniqueItems": True}),
-        (tuple, {"type": "array"}),
+        (tuple, {"type": "array", "items": {}}),
+        (type("Rows", (list,), {}), {"type": "array", "items": {}}),
         (tuple[int, ...], {"type": "array", "items": INTEGER}),
         (
             tuple[int, str],
             {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [INTEGER, STRING]},
         ),
-        (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}),
+        (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0, "items": {}}),
         (
             Pair,
             {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [INTEGER, STRING]},
@@ -97,7 +99,17 @@ class Length:
         (UserId | int, INTEGER),
         (Literal["a"], {"const": "a"}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
-        (Literal[1, "b", None], {"enum": [1, "b", None]}),
+        (Literal[1, "b", None], {"anyOf": [{"const": 1}, {"const": "b"}, NULL]}),
+        (Literal[1, True, "a", "b"], {"anyOf": [{"const": 1}, {"const": True}, AB]}),
+        (Literal[True, False], {"type": "boolean"}),
+        (
+            Literal["a b", "a-b", "A_B", "c"],
+            {
+                "type": "string",
+                "enum": ["a b", "a-b", "A_B", "c"],
+                "x-enum-varnames": ["a_b", "a_b_2", "A_B_3", "c"],
+            },
+        ),
         (UserId, INTEGER),
         (Annotated[int, Gt(5)], {"type": "integer", "exclusiveMinimum": 5}),
         (Annotated[str, Length()], {"type": "string", "minLength": 1, "maxLength": 5}),
@@ -180,6 +192,65 @@ def test_enums_are_components() -> None:
         {"Level": {"type": "integer", "enum": [1, 2]}},
     )
     assert schema_of(One)[1] == {"One": {"description": "The only one.", "enum": ["one"]}}
+
+
+class Ratio(enum.Enum):
+    HALF = 0.5
+    THIRD = 0.25
+
+
+class Mixed(enum.Enum):
+    TEXT = "text"
+    NUMBER = 1
+    OFF = False
+    MANY = (1, 2)
+
+
+class Alike(enum.Enum):
+    SPACED = "a b"
+    DASHED = "a-b"
+    DASH_ED = "A B"
+
+
+def test_an_enum_of_several_types_is_an_option_for_each() -> None:
+    ratios: list[dict[str, Any]] = [{"const": 0.5}, {"const": 0.25}]
+    others = [{"const": "text"}, {"const": 1}, {"const": False}, {"const": [1, 2]}]
+
+    assert schema_of(Ratio)[1] == {"Ratio": {"anyOf": ratios}}
+    assert schema_of(Mixed)[1] == {"Mixed": {"anyOf": others}}
+
+
+def test_texts_of_an_enum_that_are_alike_are_named_by_its_members() -> None:
+    assert schema_of(Alike)[1]["Alike"] == {
+        "type": "string",
+        "enum": ["a b", "a-b", "A B"],
+        "x-enum-varnames": ["SPACED", "DASHED", "DASH_ED_2"],
+    }
+
+
+MOMENT = datetime.datetime(2030, 1, 1)
+AWARE = MOMENT.replace(tzinfo=datetime.UTC)
+
+
+@dataclasses.dataclass
+class Moments:
+    naive: datetime.datetime = MOMENT
+    maybe: datetime.datetime | None = MOMENT
+    clock: datetime.time = datetime.time(8)
+    many: Sequence[datetime.datetime] = (MOMENT,)
+    aware: datetime.datetime = AWARE
+    text: datetime.datetime | str = MOMENT
+    day: datetime.date = datetime.date(2030, 1, 1)
+
+
+def test_a_time_without_an_offset_is_no_default() -> None:
+    properties = schema_of(Moments)[1]["Moments"]["properties"]
+
+    assert {name: made["default"] for name, made in properties.items() if "default" in made} == {
+        "aware": "2030-01-01T00:00:00Z",
+        "text": "2030-01-01T00:00:00",
+        "day": "2030-01-01",
+    }
 
 
 def test_a_flag_is_any_sum_of_its_members() -> None:

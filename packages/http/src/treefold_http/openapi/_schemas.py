@@ -34,7 +34,12 @@ from treefold_http.openapi._components import (
     any_of,
     build_object_schema,
 )
-from treefold_http.openapi._constraints import apply_constraints, to_json_value, with_default
+from treefold_http.openapi._constraints import (
+    apply_constraints,
+    lacks_offset,
+    to_json_value,
+    with_default,
+)
 from treefold_http.openapi._definitions import (
     add_decimal_patterns,
     collect_classes_by_name,
@@ -44,6 +49,7 @@ from treefold_http.openapi._definitions import (
     make_schema_generator_class,
 )
 from treefold_http.openapi._examples import rename_in_examples
+from treefold_http.openapi._literals import build_literal_schema, split_mixed_enum
 from treefold_http.openapi._symmetry import has_same_input_output_schema
 
 Mode: TypeAlias = Literal["input", "checked", "output"]
@@ -55,7 +61,7 @@ Mode: TypeAlias = Literal["input", "checked", "output"]
 _SETS = (set, frozenset, collections.abc.Set)
 _BASES: tuple[tuple[Any, Schema], ...] = (
     ((dict, collections.abc.Mapping), {"type": "object"}),
-    ((list, tuple, *_SETS), {"type": "array"}),
+    ((list, tuple, *_SETS), {"type": "array", "items": {}}),
     *((kind, dict(SCALARS[kind].schema)) for kind in (int, float, str)),
     # before date, which is a base of datetime
     *((kind, dict(SCALARS[kind].schema)) for kind in (datetime.datetime, datetime.date)),
@@ -107,7 +113,7 @@ class Schemas:
             case tree.Scalar():
                 return dict(SCALARS[node.kind].schema)
             case tree.Choice(kind=None):
-                return _build_literal_schema(node.json_values)
+                return build_literal_schema([to_json_value(value) for value in node.json_values])
             case tree.Choice(kind=kind):
                 name = build_type_name(kind)
                 build = partial(_build_enum, node)
@@ -119,7 +125,8 @@ class Schemas:
                 return self._build_union(node, mode)
             case tree.ListType():
                 unique = {"uniqueItems": True} if node.kind in _SETS else {}
-                return {"type": "array", **self._build_keyword("items", node.item, mode), **unique}
+                items = {} if node.item.annotation is EMPTY else self._build_schema(node.item, mode)
+                return {"type": "array", "items": items, **unique}
             case tree.TupleType():
                 return self._build_tuple(node.items, mode)
             case tree.Table():
@@ -131,13 +138,10 @@ class Schemas:
             case _:
                 return self._build_library_schema(node, mode)
 
-    def _build_keyword(self, keyword: str, node: tree.TypeNode, mode: Mode) -> Schema:
-        """The schema of a part, unless the annotation says nothing about it: `list`."""
-        return {} if node.annotation is EMPTY else {keyword: self._build_schema(node, mode)}
-
     def _build_table(self, node: tree.Table, mode: Mode) -> Schema:
-        keyword = self._build_keyword("additionalProperties", node.value, mode)
-        table: Schema = {"type": "object", **keyword}
+        table: Schema = {"type": "object"}
+        if node.value.annotation is not EMPTY:
+            table["additionalProperties"] = self._build_schema(node.value, mode)
         if node.has_restricted_keys:
             table["propertyNames"] = self._build_schema(node.key, mode)
         return table
@@ -150,10 +154,10 @@ class Schemas:
 
     def _build_tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
         schema: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
-        # an array without items is invalid there (JSON Schema 2020-12, Core, 10.3.1.1)
-        if items:
-            schema["prefixItems"] = [self._build_schema(item, mode) for item in items]
-        return schema
+        # no items before others are invalid (JSON Schema 2020-12, Core, 10.3.1.1)
+        if not items:
+            return {**schema, "items": {}}
+        return {**schema, "prefixItems": [self._build_schema(item, mode) for item in items]}
 
     def _build_subclass_schema(self, node: tree.ForeignType, mode: Mode) -> Schema:
         kind: Any = node.kind
@@ -278,7 +282,12 @@ class Schemas:
         if not isinstance(value, dict):
             return value
         # A default may be NaN, which JSON cannot represent.
-        table = {k: v for k, v in cast("Schema", value).items() if not _is_non_finite(v)}
+        given = split_mixed_enum(cast("Schema", value))
+        table = {key: each for key, each in given.items() if not _is_non_finite(each)}
+        if lacks_offset(table, table.get("default")):
+            del table["default"]
+        if table.get("type") == "array" and not table.keys() & {"items", "prefixItems"}:
+            table["items"] = {}
         target = table.get("$ref")
         if isinstance(target, str) and _parse_definition_name(target) in nodes:
             reference = self.components.make_reference(nodes[_parse_definition_name(target)])
@@ -353,22 +362,13 @@ def _has_validation_alias(node: tree.TypeNode) -> bool:
     return renamed or any(map(_has_validation_alias, parts))
 
 
-def _build_literal_schema(values: Sequence[Any]) -> Schema:
-    given = [to_json_value(value) for value in values]
-    if len(given) == 1:
-        return {"const": given[0]}
-    # the exact types, since True is an int by `isinstance` and no integer in JSON
-    kinds: set[Any] = {type(value) for value in given}
-    words = [word for kind, word in ((str, "string"), (int, "integer")) if kinds == {kind}]
-    return {"type": words[0], "enum": given} if words else {"enum": given}
-
-
 def _build_enum(node: tree.Choice) -> Schema:
     kind = cast("type[enum.Enum]", node.kind)
     if issubclass(kind, enum.Flag):  # its values are combinations of the members
         return {**_read_description(kind), "type": "integer"}
-    schema = _build_literal_schema(node.json_values)
-    if "const" in schema:
+    values = [to_json_value(value) for value in node.json_values]
+    schema = build_literal_schema(values, [member.name for member in node.members])
+    if isinstance(schema.get("const"), (str, int)):
         schema = {"enum": [schema["const"]]}
     return {**_read_description(kind), **schema}
 
