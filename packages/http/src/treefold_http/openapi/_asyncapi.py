@@ -9,8 +9,9 @@ from treefold_http._plans.plans import WEBSOCKET
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Components, Schema, build_object_schema
 from treefold_http.openapi._info import Info
+from treefold_http.openapi._media_types import EVENTS
 from treefold_http.openapi._operations import build_parameters
-from treefold_http.openapi._responses import EVENTS, is_event_stream, read_return_type
+from treefold_http.openapi._responses import is_event_stream, read_return_type
 from treefold_http.openapi._routes import RouteDescription, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import build_message_schemas

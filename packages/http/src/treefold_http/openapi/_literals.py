@@ -30,10 +30,11 @@ def build_literal_schema(values: Sequence[Any], names: Sequence[str] = ()) -> Sc
         values: the values, all different.
         names: the names of the members of an enum; empty for values without names.
     """
-    by_type: dict[type, list[int]] = {}
-    for index, value in enumerate(values):
-        # the exact type: True is an int by `isinstance` and no integer in JSON
-        by_type.setdefault(type(value), []).append(index)
+    # the exact types: True is an int by `isinstance` and no integer in JSON
+    types: list[type[Any]] = [value.__class__ for value in values]
+    by_type: dict[type[Any], list[int]] = {}
+    for index, kind in enumerate(types):
+        by_type.setdefault(kind, []).append(index)
     options: list[Schema] = []
     for kind, places in by_type.items():
         found = [values[place] for place in places]

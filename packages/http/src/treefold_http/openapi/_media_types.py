@@ -24,6 +24,7 @@ from treefold_http._responses.streams import StreamingResponse
 from treefold_http._wire.aliases import JSONObject
 
 JSON = "application/json"
+EVENTS = "text/event-stream"
 BINARY: JSONObject = {"type": "string", "format": "binary"}
 TEXT: JSONObject = {"type": "string"}
 
@@ -99,4 +100,8 @@ def build_untyped_schema(media_type: str, detected: JSONObject | None) -> JSONOb
         content: JSONObject = (detected or {}).get("content", {})
         found = [content[each]["schema"] for each in (JSON, NDJSON) if each in content]
         return found[0] if found else {}
+    if kind == EVENTS:
+        # Some readers take the schema as that of the text, others as that of one event, for which
+        # OpenAPI 3.1 has none; `x-event-stream` holds it.
+        return {}
     return TEXT if kind.startswith("text/") else BINARY

@@ -10,8 +10,8 @@ from treefold_http._injection.secured import Security
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Schema, add_keywords, build_object_schema
 from treefold_http.openapi._constraints import with_default
-from treefold_http.openapi._media_types import BINARY, JSON, TEXT
-from treefold_http.openapi._responses import EVENTS, build_operation_responses
+from treefold_http.openapi._media_types import BINARY, EVENTS, JSON, TEXT
+from treefold_http.openapi._responses import build_operation_responses
 from treefold_http.openapi._routes import RouteDescription, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 

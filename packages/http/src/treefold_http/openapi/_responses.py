@@ -31,12 +31,11 @@ from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import to_json_value
 from treefold_http.openapi._definitions import is_discriminated, list_options_merging_discriminated
 from treefold_http.openapi._examples import encode_example
-from treefold_http.openapi._media_types import BINARY, JSON, TEXT, build_untyped_schema
+from treefold_http.openapi._media_types import BINARY, EVENTS, JSON, TEXT, build_untyped_schema
 from treefold_http.openapi._problems import build_error_content
 from treefold_http.openapi._routes import RouteDescription
 from treefold_http.openapi._schemas import Schemas
 
-EVENTS = "text/event-stream"
 _OCTETS = (OTHER, BINARY)
 _PLAIN: Mapping[Any, tuple[str, Schema]] = {
     str: ("text/plain", TEXT),
@@ -243,7 +242,6 @@ def _add_tuple_responses(
 def _list_media_types(kind: type[Response], described: RouteDescription) -> list[str]:
     """Return the media types of a class of response: those that the handler writes, if it does."""
     if issubclass(kind, EventStream):
-        # text, since OpenAPI 3.1 has no schema for one event; `x-event-stream` holds that
         return [EVENTS]
     if not issubclass(kind, (FileResponse, StreamingResponse)):
         return []
