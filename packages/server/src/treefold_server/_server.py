@@ -24,7 +24,7 @@ import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 
 from treefold_logging import flush, get_logger
-from treefold_server._connection_timeouts import HEAD_BYTES
+from treefold_server._connection_timeouts import HEAD_BYTES, ConnectionTimeouts
 from treefold_server._descriptors import DescriptorWatch
 from treefold_server._errors import ServerError
 from treefold_server._options import ServerOptions
@@ -246,7 +246,10 @@ class Server(uvicorn.Server):
         """Start serving, then the coroutine `background`."""
         if self.is_stopped:  # while the application was imported
             return
-        with self.during_startup(self) if self.during_startup else contextlib.nullcontext():
+        with (
+            self.during_startup(self) if self.during_startup else contextlib.nullcontext(),
+            _limit_tls_handshakes(asyncio.get_running_loop()),
+        ):
             await super().startup(sockets)
         if self.started:
             self._descriptors.install_accept_error_handler(asyncio.get_running_loop())
@@ -298,6 +301,26 @@ class Server(uvicorn.Server):
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
         self._wants_restart = self._stopped_at is None
+
+
+@contextlib.contextmanager
+def _limit_tls_handshakes(loop: Any) -> Generator[None, None, None]:
+    """Close connections whose TLS handshake takes longer than a head may (R-11).
+
+    For servers that are made in the block: uvicorn passes no limit, and that of the loop is 60 s.
+    """
+    create = loop.create_server
+
+    def create_limited(*args: Any, **options: Any) -> Any:
+        if options.get("ssl") is not None:
+            options.setdefault("ssl_handshake_timeout", ConnectionTimeouts.HEAD_SECONDS)
+        return create(*args, **options)
+
+    loop.create_server = create_limited
+    try:
+        yield
+    finally:
+        del loop.create_server
 
 
 class _ThreadServer(Server):
