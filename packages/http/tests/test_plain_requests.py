@@ -89,7 +89,8 @@ FIELDS = (
 )  # fmt: skip
 QUERIES = (*[""] * 8, "?a=1", "?password=x", "?shelf=3&tags=a&tags=b", "?q=" + "x" * 8_200)
 MORE: tuple[dict[str, Any], ...] = (
-    *[dict[str, Any]()] * 16, {"http_version": "1.0"}, {"http_version": "2"}, {"http_version": "3.1"},
+    *[dict[str, Any]()] * 16,
+    {"http_version": "1.0"}, {"http_version": "2"}, {"http_version": "3.1"},
     {"root_path": "/api"}, {"raw_path": None}, {HEAD_SIZE: 0},
     {HEAD_SIZE: 50_000},
 )  # fmt: skip
