@@ -161,7 +161,7 @@ def test_the_metadata_of_a_wheel_tells_a_stranger_what_it_is(wheels: Path, packa
     assert (metadata.description or "").startswith(f"# {metadata.name}\n")
     classifiers = set(metadata.classifiers or [])
     versions = {name.rpartition(" ")[2] for name in classifiers if ":: 3." in name}
-    assert versions == {"3.11", "3.12", "3.13"}
+    assert versions == {"3.11", "3.12", "3.13", "3.14", "3.15"}
     assert {"Typing :: Typed", "Intended Audience :: Developers"} <= classifiers
     urls = metadata.project_urls or {}
     assert set(urls) == {"Documentation", "Source", "Changelog", "Issues"}

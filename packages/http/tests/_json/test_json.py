@@ -11,6 +11,7 @@ import decimal
 import enum
 import json
 import math
+import sys
 import types
 import uuid
 from collections.abc import Callable, Iterator
@@ -288,14 +289,19 @@ def test_a_cycle_ends_in_an_error_and_not_in_a_crash(encode: Encoder, value: Any
 @pytest.mark.parametrize(
     "inner", [list[Any], lambda: {"a": 1}, lambda: (1,)], ids=["list", "dict", "tuple"]
 )
-def test_output_that_is_nested_too_deeply_ends_in_an_error(
+def test_output_that_is_nested_deeply_is_whole_or_an_error(
     encode: Encoder, inner: Callable[[], Any]
 ) -> None:
     value: Any = inner()
     for _ in range(100_000):
         value = [value]
-    with pytest.raises(RecursionError):
-        encode(value)
+    try:
+        text = encode(value)
+    except RecursionError:
+        return
+    # from 3.14 on Python measures its stack, which may have room for it, and counts no calls
+    assert sys.version_info >= (3, 14)
+    assert text == b"[" * 100_000 + encode(inner()) + b"]" * 100_000
 
 
 @both
