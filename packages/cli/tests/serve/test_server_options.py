@@ -14,7 +14,7 @@ def test_every_setting_of_the_table_serve_reaches_the_server() -> None:
         **{"tls_certificate": "a.pem", "tls_key": "b.pem", "tls_client_ca": "c.pem"},
         **{"forwarded_allow_ips": ("10.0.0.1",), "keep_alive": 1.5, "limit_concurrency": 3},
         **{"backlog": 4, "max_requests": 5, "max_requests_jitter": 6},
-        **{"send_timeout": 7.5, "send_rate": 8},
+        **{"worker_timeout": 6.5, "send_timeout": 7.5, "send_rate": 8},
     }
     assert given.keys() == {each.name for each in fields(ServeSettings)}
     options = build_server_options(Settings(serve=ServeSettings(**given), grace=9.5))

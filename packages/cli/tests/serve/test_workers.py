@@ -30,19 +30,24 @@ def worker_processes(server: int, count: int) -> list[int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
 def test_only_a_process_that_has_answered_is_replaced(start: Start, project: Project) -> None:
-    server = start("serve", "--workers", "2", cwd=project("v1/Health/Get.py"))
+    folder = project("v1/Health/Get.py")
+    (folder / "treefold.toml").write_text("[serve]\nworker_timeout = 1.5\n")
+    server = start("serve", "--workers", "2", cwd=folder)
     first, second = worker_processes(server.process.pid, 2)
     os.kill(second, signal.SIGSTOP)
     try:
         server.wait_for("booted in")  # the first one
-        time.sleep(7)  # two seconds more than a process that serves may take to answer
+        time.sleep(4)  # longer than a process that serves may take to answer
     finally:
         os.kill(second, signal.SIGCONT)
     server.wait_for("booted in")
     assert worker_processes(server.process.pid, 2) == [first, second]
     time.sleep(1)  # it has answered
     os.kill(first, signal.SIGSTOP)
-    server.wait_for(f"worker process {first} did not answer for 5 s and is replaced")
+    server.wait_for(
+        f"worker process {first} did not answer for 1.5 s and is replaced, its requests are lost;"
+        " worker_timeout allows more"
+    )
     server.wait_for(f"worker process {first} was ended by SIGKILL; another takes its place")
     server.wait_for("booted in")
     assert second in worker_processes(server.process.pid, 2)

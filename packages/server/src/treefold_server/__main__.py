@@ -23,6 +23,7 @@ HELP = {
     "backlog": "most connections that wait to be accepted",
     "max_requests": "replace a process after so many requests",
     "max_requests_jitter": "up to so many more, at random",
+    "worker_timeout": "seconds in which a process must answer its supervisor",
     "send_timeout": "seconds in which a client must read of its response",
     "send_rate": "fewest bytes a second that such a client reads",
     "lifespan": "on, off, or auto: the application may fail the events of its start and end",

@@ -468,5 +468,6 @@ def build_server_config(
     # As given: uvicorn's annotations take whole seconds, its waits take fractions.
     config.timeout_keep_alive = cast("int", options.keep_alive)
     config.timeout_graceful_shutdown = cast("int", options.grace)
+    config.timeout_worker_healthcheck = cast("int", options.worker_timeout)
     config.options = options
     return config

@@ -266,7 +266,10 @@ class WorkerSupervisor:
         if self._stopped_at is not None:
             return False
         get_logger().error(
-            "worker process %d did not answer for %d s and is replaced", process.pid, seconds
+            "worker process %d did not answer for %g s and is replaced, its requests are lost;"
+            " worker_timeout allows more",
+            process.pid,
+            seconds,
         )
         return False
 

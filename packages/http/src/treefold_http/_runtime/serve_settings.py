@@ -47,6 +47,8 @@ class ServeSettings:
         backlog: the most connections that wait to be accepted.
         max_requests: end a process after this number of requests; another takes its place.
         max_requests_jitter: up to this number more, at random, so that not all end at once.
+        worker_timeout: seconds in which a process that serves must answer its supervisor; one that
+            does not is replaced, and its requests are lost.
         send_timeout: seconds over which a client must read while bytes of a response wait for it;
             without progress in them the connection is closed.
         send_rate: the fewest bytes a second, on average over `send_timeout`, that such a client
@@ -67,6 +69,7 @@ class ServeSettings:
     backlog: int = 2048
     max_requests: int | None = None
     max_requests_jitter: int = 0
+    worker_timeout: float = 5.0
     send_timeout: float = 60.0
     send_rate: int = 500
 
@@ -76,7 +79,7 @@ class ServeSettings:
             if value is not None and not low <= value <= high:
                 wanted = f"from {low} to {high}" if high < math.inf else f"from {low}"
                 raise SettingsError(f"Setting serve.{name} must be a number {wanted}, got {value}")
-        for name in ("send_timeout", "keep_alive"):
+        for name in ("send_timeout", "keep_alive", "worker_timeout"):
             if not 0 < getattr(self, name) < math.inf:
                 raise SettingsError(
                     f"Setting serve.{name} must be a number above 0, got {getattr(self, name)!r}"
