@@ -73,7 +73,7 @@ from treefold_http._wire.request_guard import (
 from treefold_http._wire.request_id import REQUEST_IDS, assign_request_id
 from treefold_http._wire.root_path import add_root_prefix
 from treefold_logging import configure, get_logger, keep_tail, request_id
-from treefold_router import Found, Route, RouteTable
+from treefold_router import Route, RouteTable
 
 _CLOSE = (b"connection", b"close")
 _LEFT = 499
@@ -357,7 +357,7 @@ class Application:
             try:
                 # the attribute first: a property is one more call for each request
                 project = self._project or self.project
-                path = scope.get("raw_path") or scope["path"]
+                raw_path = scope.get("raw_path")
                 # the checks of `route_request`, as most requests pass them: its calls take as long
                 # as the handler of a small request
                 if (
@@ -367,12 +367,13 @@ class Application:
                         scope.get(HEAD_SIZE, _UNKNOWN_SIZE) <= MAX_HEADER_BYTES
                         or len(b"".join([*fields, *fields.values()])) <= MAX_HEADER_BYTES
                     )
-                    and len(path) + len(scope["query_string"]) <= MAX_TARGET_BYTES
+                    and raw_path
+                    and len(raw_path) + len(scope["query_string"]) <= MAX_TARGET_BYTES
                     and scope.get("http_version") == "1.1"
                     and not (has_body and not is_plain_framing(fields))
                     and b"upgrade" not in fields
                     and not scope.get("root_path")
-                    and type(found := project.table.resolve(method, path)) is Found
+                    and (found := project.table.find(method, raw_path)) is not None
                 ):
                     request.path_params = found.params
                     plan = request.plan = project.plans[found.route]

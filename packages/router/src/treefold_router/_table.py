@@ -1,8 +1,8 @@
 """The route table: built once from the tree, then asked once per request.
 
 Owns the outcomes of a resolution. A table never changes after it is built; a reload builds
-another one beside it. `resolve` is on the path of every request: measure before changing it. It
-has no parameter by keyword only, because CPython calls such a function by a slower way.
+another one beside it. `find` is on the path of every request: measure before changing it. It has no
+parameter by keyword only, because CPython calls such a function by a slower way.
 """
 
 import os
@@ -140,6 +140,38 @@ class RouteTable:
             former=self.routes,
         )
 
+    def find(self, method: str, raw_path: bytes) -> Found | None:
+        """Return the outcome of `resolve` for most requests that a route serves; None for others.
+
+        Args:
+            method: the verb as sent.
+            raw_path: `raw_path` of the ASGI scope.
+        """
+        places = self._places
+        if (place := places.get(raw_path)) is not None:
+            return place.verbs.get(method)
+        # Most routes have one parameter, at the end or before a last static segment, and most
+        # values are letters and digits: no whole walk for these.
+        parent, _, last = raw_path.rpartition(b"/")
+        if (place := places.get(parent)) is not None:
+            child = place.dynamic
+            if (
+                child is not None
+                and last.isalnum()
+                and last not in place.static
+                and (served := child.verbs.get(method)) is not None
+            ):
+                found = new_found(Found)
+                found.route, found.params = served.route, {child.parameter: last.decode()}
+                return found
+            return None
+        above, _, middle = parent.rpartition(b"/")
+        if (place := places.get(above)) is not None and PERCENT not in raw_path:
+            answer = match_path(place, (middle, last), method)
+            if type(answer) is Found:
+                return answer
+        return None
+
     def resolve(
         self, method: str, raw_path: bytes | str, version: str | None = None
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath | AutoOptions:
@@ -159,28 +191,8 @@ class RouteTable:
         if version is not None:
             path = self._prefix_path_with_version(version, raw_path)
             return self.resolve(method, path) if isinstance(path, bytes) else path
-        places = self._places
-        if (place := places.get(raw_path)) is not None:
-            if (found := place.verbs.get(method)) is not None:
-                return found
-        else:
-            # Most routes have one parameter, at the end or before a last static segment, and
-            # most values are letters and digits: no whole walk for these.
-            parent, _, last = raw_path.rpartition(b"/")
-            if (place := places.get(parent)) is None:
-                above, _, middle = parent.rpartition(b"/")
-                place = places.get(above)
-                if place is not None and PERCENT not in raw_path:
-                    answer = match_path(place, (middle, last), method)
-                    if type(answer) is Found:
-                        return answer
-            elif last.isalnum() and last not in place.static:
-                child = place.dynamic
-                served = child and child.verbs.get(method)
-                if child and served:
-                    found = new_found(Found)
-                    found.route, found.params = served.route, {child.parameter: last.decode()}
-                    return found
+        if (found := self.find(method, raw_path)) is not None:
+            return found
         answer = self._match_path(method, raw_path)
         return self._apply_auto_options(answer, raw_path) if method == "OPTIONS" else answer
 
