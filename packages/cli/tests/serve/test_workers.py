@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -51,4 +52,31 @@ def test_only_a_process_that_has_answered_is_replaced(start: Start, project: Pro
     server.wait_for(f"worker process {first} was ended by SIGKILL; another takes its place")
     server.wait_for("booted in")
     assert second in worker_processes(server.process.pid, 2)
+    assert server.stop() == 0
+
+
+def connect_at_once(port: int) -> socket.socket:
+    """Connect as soon as a process listens, which has served nothing yet."""
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            time.sleep(0.001)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="ends a process as the kernel does")
+def test_a_worker_that_has_just_begun_to_serve_is_replaced_at_once(
+    start: Start, project: Project
+) -> None:
+    folder = project("v1/Health/Get.py")
+    (folder / "Api/v1/End").mkdir()
+    (folder / "Api/v1/End/Get.py").write_text(
+        "import os, signal\nasync def handler(request):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    server = start("serve", "--workers", "2", cwd=folder)
+    port = int(server.wait_for(r"starting 2 processes on http://127\.0\.0\.1:(\d+)")[1])
+    with connect_at_once(port) as connection:
+        connection.sendall(b"GET /v1/end HTTP/1.1\r\nHost: a\r\n\r\n")
+        found = server.wait_for("was ended by SIGKILL; another takes its place( in 5 s)?")
+    assert found[1] is None  # which is for one that was killed before it served
     assert server.stop() == 0

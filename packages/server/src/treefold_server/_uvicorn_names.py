@@ -111,7 +111,8 @@ UVICORN_NAMES = (
     UvicornNames(
         "uvicorn.supervisors.multiprocess:Process",
         (
-            *("config", "process", "pid", "exitcode", "server", "target", "parent_conn"),
+            *("config", "process", "pid", "exitcode", "server", "target"),
+            *("parent_conn", "child_conn"),
             *("start", "ping", "terminate", "kill", "join"),
         ),
         ("_worker_process", "_workers"),

@@ -24,7 +24,7 @@ class WorkerProcess(Process):
     """One server process and its end of the pipe that asks whether it still answers.
 
     Attributes:
-        has_served: True once its application had started, as far as it was asked.
+        has_served: True once its application had started.
     """
 
     has_served = False
@@ -45,8 +45,12 @@ class WorkerProcess(Process):
     def server(self) -> Server:
         """The server of this process, made in the process itself."""
         if self._own is None:
-            self._own = Server(self.config, on_start=lambda: None)
+            self._own = Server(self.config, on_start=self._report_start)
         return self._own
+
+    def _report_start(self) -> None:
+        """Report that this process serves: it may be killed before it is asked."""
+        self.child_conn.send(True)
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve in the process itself; close the standard input that was opened for it."""
@@ -77,7 +81,8 @@ class WorkerProcess(Process):
             ready = multiprocessing.connection.wait([self.parent_conn, self.sentinel], timeout)
             if self.parent_conn not in ready:
                 return False
-            while self.parent_conn.poll():  # a process that was busy has answered earlier pings too
+            # a process that was busy has answered earlier pings too; each says once that it serves
+            while self.parent_conn.poll():
                 self.has_served |= self.parent_conn.recv() is True
             return True
         except (OSError, EOFError, pickle.UnpicklingError):  # it was killed while it answered
