@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conftest import Socket
 
 from treefold_http import Application, Settings, WebSocket, under
 from treefold_http._serving.open_sockets import OpenSockets
+from treefold_logging import flush, get_logger
 
 if TYPE_CHECKING:
-    from conftest import Lines, Socket
+    from conftest import Lines
 
 Project = Callable[..., Application]
 Talk = Callable[..., "Socket"]
@@ -721,3 +724,21 @@ def test_a_socket_of_a_prefix_is_refused_like_its_route(project: Project, talk: 
     (route,) = app.table.routes
     assert entry.covers_route(route)
     assert talk(app, "/v1//x/", "a").texts == ["a"]
+
+
+def test_a_refused_socket_has_no_line_below_the_level_of_the_log(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    app = project({SOCKET: ECHO})
+    app.boot()
+    # as in production: pytest adds handlers of its own, for which records are made
+    monkeypatch.setattr(get_logger(), "handlers", get_logger().handlers[:1])
+    for level, lines in ((logging.ERROR, 0), (logging.INFO, 1)):
+        flush()
+        capfd.readouterr()
+        get_logger().setLevel(level)
+        talk = Socket("/v1/x", headers=[("host", "a b")], host=False)
+        asyncio.run(talk.run(app))
+        flush()
+        assert talk.refusal.status == 400
+        assert capfd.readouterr().err.count(" 400 ") == lines

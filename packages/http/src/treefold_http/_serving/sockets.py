@@ -83,7 +83,8 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
         # no code: the task was cancelled from outside, and no close frame was seen
         status = refusal or websocket.code or LOST
         # close codes of failures are lines at ERROR, and asked about where they are written
-        if status >= 500 or get_logger().isEnabledFor(logging.INFO):
+        is_failure = websocket.error is not None or status >= 500
+        if is_failure or get_logger().isEnabledFor(logging.INFO):
             log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
         with suppress(ValueError):  # a task that is closed from another context
             request_id.reset(token)
