@@ -428,8 +428,8 @@ async def test_s_108_assign_sets_the_named_fields_and_nothing_else(db: Any, half
         {
             "name": "Eve",
             "age": 99,
-            "pk": 5,
-            "id": 5,
+            "pk": -5,
+            "id": -5,
             "password": "new",
             "__class__": "y",
             "country_id": 2,
@@ -437,7 +437,7 @@ async def test_s_108_assign_sets_the_named_fields_and_nothing_else(db: Any, half
         }
     )
     assert author.assign(data, fields=["name"]) == ["name"]
-    assert (author.name, author.age, author.id != 5, author.password, author.country_id) == (
+    assert (author.name, author.age, author.id != -5, author.password, author.country_id) == (
         "Eve",
         1,
         True,
@@ -453,3 +453,35 @@ async def test_s_108_assign_sets_the_named_fields_and_nothing_else(db: Any, half
         author.assign(data, fields=["nothing"])
     with pytest.raises(FieldError, match="Author has no field 'is_admin'"):
         Author(name="x", is_admin=True)
+
+
+class Sent(dict[str, Any]):
+    """What a request sent under names that code allows; `treefold.Changes` is one."""
+
+    def assignable_values(self) -> dict[str, Any]:
+        return dict(self)
+
+
+async def test_changes_name_the_fields_that_assign_sets(db: Any, half: Any) -> None:
+    author = await half(Author.objects).create(name="Ann", age=1, password="old")
+    assert author.assign(Sent()) == []
+    assert author.assign(Sent(name="Eve", age=None)) == ["name", "age"]
+    assert (author.name, author.age) == ("Eve", None)
+    # the list at the call goes before that of the model
+    assert author.assign(Sent(name="Bob", age=3), fields=["age"]) == ["age"]
+    assert (author.name, author.age) == ("Eve", 3)
+    with pytest.raises(FieldValueError, match="takes a str, not int"):
+        author.assign(Sent(age=4, name=5))
+    for key in ("id", "pk"):
+        with pytest.raises(FieldValueError, match="is the key, which cannot be changed"):
+            author.assign(Sent({"age": 4, key: 9}))
+    with pytest.raises(FieldError, match="Author has no field 'nam': did you mean 'name'"):
+        author.assign(Sent(nam="x"))
+    with pytest.raises(FieldError, match=r"a dict; name those that a request may"):
+        author.assign({"name": "x"})
+    # a request can send any name, and no method
+    with pytest.raises(FieldError, match="cannot set any name of a Tainted"):
+        author.assign(taint({"assignable_values": "x"}))
+    assert (author.name, author.age, author.password) == ("Eve", 3, "old")
+    await half(author).save()
+    assert (await half(Author.objects).get(pk=author.pk)).age == 3

@@ -46,6 +46,7 @@ from treefold_http._runtime.boot_report import (
 )
 from treefold_http._runtime.serve_settings import ServeSettings as ServeSettings
 from treefold_http._runtime.settings import Settings as Settings
+from treefold_http._types.changes import Changes as Changes
 from treefold_http._websockets.rooms import Rooms as Rooms
 from treefold_http._websockets.websocket import (
     WebSocket as WebSocket,

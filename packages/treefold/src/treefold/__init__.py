@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         BadRequest as BadRequest,
         Body as Body,
         CallNext as CallNext,
+        Changes as Changes,
         Conflict as Conflict,
         Connection as Connection,
         Cookie as Cookie,
@@ -61,8 +62,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "treefold_http": (
-        "Application BackgroundTasks BadRequest Body CallNext Conflict Connection Cookie"
-        " Depends ErrorFormat Event EventStream File FileResponse Forbidden Form FormData"
+        "Application BackgroundTasks BadRequest Body CallNext Changes Conflict Connection"
+        " Cookie Depends ErrorFormat Event EventStream File FileResponse Forbidden Form FormData"
         " HTTPError Header MethodNotAllowed NotFound PayloadTooLarge Provider Query Request"
         " Response Rooms ServiceUnavailable Settings StaticFiles StreamingResponse"
         " TooManyRequests Unauthorized UnprocessableEntity UploadFile WebSocket"

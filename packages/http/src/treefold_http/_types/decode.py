@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from treefold_http._json.json import BOM, msgspec
 from treefold_http._json.pydantic_json import build_base64_json_functions, from_base64
 from treefold_http._types import constraints, tree
+from treefold_http._types.changes import ChangesReader
 from treefold_http._types.limits_missed import parse_msgspec_error, redact_pydantic_error
 from treefold_http._types.member_names import QuickDecoder, build_quick_decoder
 from treefold_http._types.parameters import InjectionError, format_annotation
-from treefold_http._types.validate import Errors, build_json_check
+from treefold_http._types.validate import Errors, build_json_check, make_error_entry
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.errors import BadRequest, build_unprocessable_error
 
@@ -53,6 +54,8 @@ def build_model_decoder(node: tree.TypeNode, *, allow_any_type: bool = False) ->
     """
     if not allow_any_type and not is_body_model(node):
         return None
+    if isinstance(node, tree.PartialRecord):
+        return _build_changes_decoder(node)
     demands = _collect_decoder_requirements(node)
     models = constraints.PYDANTIC in demands.readers
     structs = constraints.MSGSPEC in demands.readers
@@ -85,6 +88,8 @@ def is_checked_by_own_validator(node: tree.TypeNode) -> bool:
     Raises:
         InjectionError: as `build_model_decoder`.
     """
+    if isinstance(node, tree.PartialRecord):
+        node = node.target_type
     demands = _collect_decoder_requirements(node)
     families = {record.family for record in demands.records}
     if not families or not families <= {"dataclass", "typed_dict"}:
@@ -120,6 +125,11 @@ class _Demands(NamedTuple):
 def _collect_decoder_requirements(node: tree.TypeNode) -> _Demands:
     found = _Demands({}, set(), [])
     for each, place in tree.walk_types(node):
+        if isinstance(each, tree.PartialRecord):
+            raise InjectionError(
+                f"{format_annotation(each.bare_annotation)} must be the whole body, and stands in"
+                f" {format_annotation(node.bare_annotation)}; annotate the parameter with it alone"
+            )
         for marker in each.markers:
             family = constraints.find_constraint_package(marker)
             if family and not constraints.is_only_documentation(marker):
@@ -144,7 +154,8 @@ def _refuse_foreign_constraints(places_by_package: dict[str, str], decoder_packa
 def is_body_model(node: tree.TypeNode) -> bool:
     """Return True if a parameter of that type is read from the body without a marker."""
     kinds = list(tree.iter_leaf_types(node))
-    return bool(kinds) and all(isinstance(kind, tree.Record) for kind in kinds)
+    models = (tree.Record, tree.PartialRecord)
+    return bool(kinds) and all(isinstance(kind, models) for kind in kinds)
 
 
 def _find_undecodable_types(info: Any, place: str, seen: set[int]) -> Iterator[str]:
@@ -251,6 +262,30 @@ def _build_record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
         return value
 
     return validate_document
+
+
+def _build_changes_decoder(node: tree.PartialRecord) -> Decoder:
+    record = node.target_type
+    assert isinstance(record, tree.Record)  # noqa: S101 - made by `build_partial_class`
+    inner = build_model_decoder(record, allow_any_type=True)
+    assert inner is not None  # noqa: S101 - guaranteed by `allow_any_type`
+    if constraints.find_constraint_packages(node):
+        raise InjectionError(
+            f"A constraint cannot be on {format_annotation(node.bare_annotation)} itself; write it"
+            " on a member of the model"
+        )
+    decode, reader = inner.decode, ChangesReader(record)
+
+    def decode_changes(body: bytes, document: Any) -> Any:
+        errors = [
+            make_error_entry(["body", name], message, "extra")
+            for name, message in reader.list_unknown_names(document)
+        ]
+        if errors:
+            raise build_unprocessable_error("body", errors)
+        return reader.read_changes(document, decode(body, document))
+
+    return Decoder(decode_changes, shares=inner.shares)
 
 
 def _make_depth_error() -> BadRequest:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
 
 from treefold_http._types import tree
+from treefold_http._types.changes import Changes, build_partial_class
 from treefold_http._types.constraints import MSGSPEC, PYDANTIC, find_constraint_package
 from treefold_http._types.parameters import (
     EMPTY,
@@ -93,6 +94,12 @@ def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree
     # `tuple[()]` has no arguments either, and is the empty tuple
     if kind is tuple and arguments[-1:] != (Ellipsis,) and not is_bare:
         return tree.TupleType(annotation=annotation, items=tuple(map(parse_annotation, arguments)))
+    if kind is Changes:
+        inner = tuple(map(parse_annotation, arguments))
+        return tree.PartialRecord(
+            annotation=annotation,
+            read=lambda: parse_annotation(build_partial_class(annotation, inner)),
+        )
     if kind in _LISTS:
         item = parse_annotation(arguments[0]) if arguments else ANY
         return tree.ListType(annotation=annotation, kind=kind, item=item)

@@ -94,6 +94,8 @@ class _Planner:
                 return self._plan_union(node)
             case tree.Record():
                 return self._plan_record(node)
+            case tree.PartialRecord():
+                raise InjectionError("Changes are read from a body and never sent")
             case tree.TypeStatement():
                 return tree.build_recursive_type_proxy(node, self._named, self.plan_node)
             case tree.TupleType():

@@ -138,6 +138,13 @@ class TypeStatement(TypeNode):
         return (self.target_type,)
 
 
+class PartialRecord(TypeStatement):
+    """`Changes[Model]`: a body with some members of a model.
+
+    `target_type` is a record with these members, none of them required.
+    """
+
+
 @dataclass(frozen=True, kw_only=True)
 class ForeignType(TypeNode):
     """A type that only pydantic or msgspec may know.

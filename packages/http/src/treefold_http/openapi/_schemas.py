@@ -118,6 +118,8 @@ class Schemas:
                 name = build_type_name(kind)
                 build = partial(_build_enum, node)
                 return self._find_or_add_component(kind, kind, mode, build, name)
+            case tree.PartialRecord():
+                return self._build_schema(node.target_type, mode)
             case tree.TypeStatement(bare_annotation=bare):
                 build = partial(self._build_schema, node.target_type, mode)
                 return self._find_or_add_component(bare, bare, mode, build, build_type_name(bare))
@@ -212,7 +214,7 @@ class Schemas:
             if member.required or is_filled:
                 required.append(member.name)
         made = build_object_schema(properties, required)
-        if mode == "checked":
+        if mode == "checked" or hasattr(node.kind, "__is_partial__"):
             made["additionalProperties"] = False
         return {**_read_description(node.kind), **made}
 

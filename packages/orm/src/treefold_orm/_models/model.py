@@ -8,7 +8,7 @@ makes a `Meta` of a class body.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
 
 from treefold_orm._base import errors
 from treefold_orm._base.errors import FieldError, ModelError
@@ -31,6 +31,8 @@ from treefold_orm._runtime.run import arun, run
 from treefold_orm._terms.operators import Expression
 
 if TYPE_CHECKING:
+    from treefold_orm._queries.untrusted import Assignable
+
     # without a type, which mypy takes for Any: it refuses a key of another type than the base has
     def infer_automatic_key():
         return BigAutoField()
@@ -269,13 +271,25 @@ class Model(Instance):
         await arun(self._alias, lazy.load_attributes([self], self._alias, names, batch_lazy=False))
         return self
 
-    def assign(self, data: Any, *, fields: Sequence[str]) -> list[str]:
-        """Set attributes from untrusted data: only the named `fields`; return the names that were
-        set.
+    @overload
+    def assign(self, data: Assignable, *, fields: Sequence[str] | None = None) -> list[str]: ...
+    @overload
+    def assign(self, data: Any, *, fields: Sequence[str]) -> list[str]: ...
+    def assign(self, data: Any, *, fields: Sequence[str] | None = None) -> list[str]:
+        """Set attributes from untrusted data; return the names that were set.
 
-        The one way for request data into an instance; the key and sensitive fields must be named
-        as well. Keys that are not in `fields` are ignored. Raises `FieldValueError` for values
-        that do not fit.
+        The one way for request data into an instance. `Changes[...]` of a handler names the fields
+        by its model; of plain data only the named `fields` are set, the key and sensitive fields
+        among them, and all other keys are ignored. Nothing is set where one value does not fit.
+
+        Args:
+            data: `Changes`, or a mapping of names to values.
+            fields: the names that may be set; needed for a mapping.
+
+        Raises:
+            FieldValueError: a value does not fit its field, or is that of the key, which changes
+                set only where `fields` names it.
+            FieldError: the model has no such field, or a mapping came without `fields`.
         """
         from treefold_orm._queries.untrusted import assign_untrusted_data
 

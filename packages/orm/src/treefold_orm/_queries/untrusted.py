@@ -7,14 +7,14 @@ are marked, and every query method, constructor and `update` refuses marked name
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError, InvalidParameter
 from treefold_orm._expressions.lookups import Lookup, parse_lookup
 from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
-from treefold_orm._fields.meta import Instance
+from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._terms.operators import Q
 
 if TYPE_CHECKING:
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Instance)
 V = TypeVar("V")
+
+
+class Assignable(Protocol):
+    """Values of a request under names that code allowed, such as `Changes` of a handler."""
+
+    def assignable_values(self) -> Mapping[str, Any]:
+        """Return the value of each name that was sent."""
+        ...
 
 
 class TaintedKey(str):
@@ -55,20 +63,37 @@ def taint(mapping: Mapping[str, V]) -> Tainted[V]:
 
 
 def assign_untrusted_data(
-    instance: Instance, data: Mapping[str, Any], *, fields: Sequence[str]
+    instance: Instance, data: Any, *, fields: Sequence[str] | None
 ) -> list[str]:
-    """Set the named fields of an instance from untrusted data; see `Model.assign`."""
+    """Set fields of an instance from untrusted data; see `Model.assign`."""
     if isinstance(fields, str):
         raise FieldError("assign(fields=...) takes a list of names, not one text")
     meta = instance._meta
+    # of the class: a request can make any attribute of an instance, and no method
+    kind: type[Any] = data.__class__
+    is_assignable = hasattr(kind, "assignable_values")
+    values: Mapping[str, Any] = data.assignable_values() if is_assignable else data
+    if fields is None:
+        if not is_assignable:
+            raise FieldError(
+                f"assign() cannot set any name of a {kind.__name__}; name those that a"
+                " request may set, assign(data, fields=[...]), or annotate the body Changes[...]"
+            )
+        fields = tuple(values)
+        if key := next((name for name in fields if _is_key(meta, name)), None):
+            raise FieldValueError(meta.name, key, reason="is the key, which cannot be changed")
     allowed = [(name, meta.pk if name == "pk" else meta.require_column(name)) for name in fields]
-    given = {str(key): value for key, value in data.items()}
+    given = {str(key): value for key, value in values.items()}
     # all are checked before the first is set
     changes = [(name, field, field.clean(given[name])) for name, field in allowed if name in given]
     for _, field, value in changes:
         setattr(instance, field.attname, value)
         instance.__dict__.pop(f"_cached_{field.name}", None)
     return [name for name, _, _ in changes]
+
+
+def _is_key(meta: Meta, name: str) -> bool:
+    return name == "pk" or meta.require_column(name) in meta.keys
 
 
 class FilterSet:
