@@ -152,7 +152,10 @@ async def test_a_decorated_function_is_run_again(change: Change, half: Any) -> N
 
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
-async def test_one_refusal_renews_the_statements_of_all_connections(change: Change) -> None:
+async def test_one_refusal_renews_the_statements_of_all_connections(
+    empty: Any, change: Change
+) -> None:
+    empty.configure(pool_size=4)  # a fifth connection would have no statement to refuse
     await tables()
 
     async def block(*, write: bool, ready: asyncio.Barrier) -> str:
