@@ -108,10 +108,10 @@ def compose_route_plan(
         run = _wrap_timeout(run, module.timeout)
         early = None if early is None else _wrap_timeout(early, module.timeout)
     entries = _build_and_configure_layers(route, chosen, contract, early)
-    return Plan(
+    plan = Plan(
         route=route,
         contract=contract,
-        run=_wrap_endpoint(app, route, entries, run, module.status_code),
+        run=_wrap_endpoint_late(app, route, entries, run, module.status_code),
         inner=run,
         early=early,
         has_cache=has_cache(route, chosen),
@@ -123,14 +123,14 @@ def compose_route_plan(
         log_payload=module.log_payload,
         is_layered=has_project_middleware(entries),
     )
+    _let_late_chain_replace_itself(plan)
+    return plan
 
 
 def rewrap_plan_in_middleware(
     app: ProjectRuntime, plan: Plan, module: HandlerModule, project_middlewares: Sequence[Any]
 ) -> Plan:
     """Return the plan of a route with other middleware of the project around its handler.
-
-    The chain is composed at the first request: after a save, few routes are asked.
 
     Raises:
         Exception: any exception of an entry.
@@ -142,8 +142,10 @@ def rewrap_plan_in_middleware(
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _build_and_configure_layers(plan.route, chosen, plan.contract, plan.early)
-    run = _LateChain(app, plan.route, entries, plan.inner, module.status_code)
-    return replace(plan, run=run, is_layered=has_project_middleware(entries))
+    run = _wrap_endpoint_late(app, plan.route, entries, plan.inner, module.status_code)
+    rewrapped = replace(plan, run=run, is_layered=has_project_middleware(entries))
+    _let_late_chain_replace_itself(rewrapped)
+    return rewrapped
 
 
 def build_broken_file_plan(
@@ -212,18 +214,47 @@ def _wrap_endpoint(
     return compose_middleware_chain(app, entries, run, status=status) if entries else run
 
 
-class _LateChain:
-    """A chain that is composed at its first call; arguments as `_wrap_endpoint`."""
+def _wrap_endpoint_late(
+    app: ProjectRuntime,
+    route: Route,
+    entries: Sequence[Any],
+    run: Callable[[Any], Any],
+    status: int | None,
+) -> Callable[[Any], Any]:
+    Of the routes that a boot or a save plans, few are asked soon.
 
-    __slots__ = ("_arguments", "_chain")
+    A boot and a save compose no chain for the many routes that nobody asks meanwhile.
+    """
+    if route.method == WEBSOCKET or not entries:
+        return _wrap_endpoint(app, route, entries, run, status)
+    return _LateChain(app, route, entries, run, status)
+
+
+def _let_late_chain_replace_itself(plan: Plan) -> None:
+    """Tell a late chain its plan, whose `run` it replaces: only the first request passes it."""
+    if isinstance(plan.run, _LateChain):
+        plan.run.plan = plan
+
+
+class _LateChain:
+    """A chain of middleware that is composed at its first call; arguments as `_wrap_endpoint`.
+
+    Attributes:
+        plan: the plan whose `run` the composed chain becomes.
+    """
+
+    __slots__ = ("__weakref__", "_arguments", "_chain", "plan")
 
     def __init__(self, *arguments: Any) -> None:
         self._arguments = arguments
         self._chain: Callable[[Any], Any] | None = None
+        self.plan: Plan | None = None
 
     def __call__(self, connection: Any) -> Any:
         if self._chain is None:
             self._chain = _wrap_endpoint(*self._arguments)
+            if self.plan is not None:
+                object.__setattr__(self.plan, "run", self._chain)
         return self._chain(connection)
 
 
@@ -291,6 +322,8 @@ def _build_form_limits(default: int, module_limit: int | None) -> Limits:
 
 def _find_masked_segments(route: Route) -> tuple[int, ...]:
     """The segments whose parameter name is sensitive, counted from the end of the path."""
+    if not route.parameters:
+        return ()
     segments = route.template.split("/")[1:]
     names = {i: s[1:-1] for i, s in enumerate(segments) if s.startswith("{")}
     return tuple(i - len(segments) for i, name in names.items() if is_sensitive(name))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._headers.header_fields import encode_header
 from treefold_http._injection.contract import Contract
-from treefold_http._injection.secured import read_middleware_security
+from treefold_http._injection.secured import MARK, read_middleware_security
 from treefold_logging import is_sensitive
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ def build_private_answer_layers(contract: Contract, entries: Sequence[Any]) -> l
     Args:
         entries: the middleware of the route.
     """
-    of_entries = (each for entry in entries for each in read_middleware_security(entry))
+    marked = [entry for entry in entries if hasattr(entry, MARK)]
+    if not marked and not contract.security and not contract.inputs:
+        return []  # most routes of a boot
+    of_entries = (each for entry in marked for each in read_middleware_security(entry))
     schemes = [*contract.security, *of_entries]
     keys = [each.scheme for each in schemes if each.scheme.get("type") == "apiKey"]
     names = {str(key["name"]).lower() for key in keys if key["in"] == "header"}
