@@ -221,9 +221,9 @@ def _wrap_endpoint_late(
     run: Callable[[Any], Any],
     status: int | None,
 ) -> Callable[[Any], Any]:
-    Of the routes that a boot or a save plans, few are asked soon.
+    """Return the endpoint with its middleware, composed at the first request.
 
-    A boot and a save compose no chain for the many routes that nobody asks meanwhile.
+    Of the routes that a boot or a save plans, few are asked soon.
     """
     if route.method == WEBSOCKET or not entries:
         return _wrap_endpoint(app, route, entries, run, status)
