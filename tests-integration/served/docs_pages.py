@@ -48,7 +48,9 @@ def contexts(browser: Browser) -> Contexts:
         chosen: Any = {**WIDE, "color_scheme": "light", **options}
         if fresh:
             return browser.new_context(**chosen)
-        return made.setdefault(repr(chosen), browser.new_context(**chosen))
+        if (key := repr(chosen)) not in made:
+            made[key] = browser.new_context(**chosen)
+        return made[key]
 
     return give
 
