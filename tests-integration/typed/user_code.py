@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Annotated, assert_type
+from typing import Annotated, Any, assert_type
 from uuid import UUID
 
 from treefold import (
@@ -31,7 +31,18 @@ from treefold import (
     get_logger,
     mask,
 )
-from treefold.auth import api_key, bearer
+from treefold.auth import (
+    Principal,
+    allow,
+    api_key,
+    bearer,
+    current_user as session_user,
+    identify,
+    jwt,
+    one_of,
+    principal_key,
+)
+from treefold.middleware import RateLimit
 
 
 @dataclass
@@ -172,13 +183,54 @@ by_name = api_key({"till": "b9e3a7d1c5f04826"})
 by_token = bearer(find_async)
 
 
+async def find_user(id: int) -> User | None:
+    return User(id, "ada")
+
+
+async def principal_of(user: User) -> Principal:
+    return Principal(user.id, roles=["editor"], scopes={"book:write"})
+
+
+by_session = session_user(find_user, identify=principal_of)
+by_claims = jwt("k" * 32, algorithm="HS256", name="claims", scheme="Token")
+anyone = one_of(by_session, by_name)
+whoever = one_of(by_session, by_name, by_claims)
+visitor = one_of(by_session, by_name, optional=True)
+writers = allow("book:write", by=anyone)
+readers = allow("book:read")
+editors = allow(roles=["editor"], by=by_session)
+limits = [anyone, RateLimit("9/min", key=principal_key)]
+
+
+def check_badge(request: Request) -> None:
+    identify(request, Principal(7, "badge"))
+
+
+async def callers_of(
+    request: Request,
+    either: Annotated[User | str, Depends(anyone)],
+    writer: Annotated[User | str, Depends(writers)],
+    editor: User = Depends(editors),
+    caller: Principal = Depends(readers),
+    guest: User | str | None = Depends(visitor),
+) -> dict[str, str | int]:
+    assert_type(await anyone(request), User | str)
+    assert_type(await whoever(request), User | str | dict[str, Any])
+    assert_type(await visitor(request), User | str | None)
+    assert_type(await writers(request), User | str)
+    assert_type(await editors(request), User)
+    assert_type(request.principal, Principal | None)
+    return {"id": caller.id, "name": editor.name, "either": str(either), "guest": str(guest)}
+
+
 async def partner_of(
+    request: Request,
     plain: Annotated[User, Depends(by_plain)],
     client: Annotated[str, Depends(by_name)],
     user: User = Depends(by_async),
     holder: User = Depends(by_token),
 ) -> dict[str, str]:
-    assert_type(await by_plain(), User)
-    assert_type(await by_async(), User)
-    assert_type(await by_name(), str)
+    assert_type(await by_plain(request), User)
+    assert_type(await by_async(request), User)
+    assert_type(await by_name(request), str)
     return {"plain": plain.name, "client": client, "user": user.name, "holder": holder.name}

@@ -110,10 +110,11 @@ def decides_access(entry: Any) -> bool:
     return getattr(entry, "decides_access", False) is True or bool(read_middleware_security(entry))
 
 
-def collect_declared_headers(contract: Contract) -> frozenset[str]:
-    """Return what a handler and its dependencies declare to read of the header."""
+def collect_declared_names(contract: Contract, entries: Sequence[Any]) -> frozenset[str]:
+    """Return the names of what a route declares to depend on: header fields, and its caller."""
     fields = (sent.name.lower() for sent in contract.inputs if sent.place == "header")
-    return frozenset(f"header:{name}" for name in fields)
+    has_caller = contract.security or any(map(read_middleware_security, entries))
+    return frozenset([f"header:{name}" for name in fields] + ["principal"] * bool(has_caller))
 
 
 def format_entry_name(entry: Any) -> str:

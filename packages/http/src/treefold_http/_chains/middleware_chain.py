@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.cache_place import place_cache, require_guards_before_cache
 from treefold_http._chains.subtrees import Under
+from treefold_http._injection.secured import build_scope_checks
 from treefold_http._responses.coercion import to_response, to_unshared_response
 from treefold_http._responses.endpoints import CallNext, Endpoint
 from treefold_http._responses.response import copy_response
@@ -139,12 +140,13 @@ def prepare_middleware_entries(
 
 
 def _insert_required_entries(entries: Sequence[Any]) -> list[Any]:
-    """Insert, after each entry with a method `beside`, the inner entries that it requires."""
+    """Insert, after each entry, the inner ones that it requires: of `beside`, for its scopes."""
     complete: list[Any] = []
     for entry in entries:
         complete.append(entry)
         if hasattr(entry, "beside"):
             complete.extend(entry.beside(entries))
+        complete.extend(build_scope_checks(entry))
     return complete
 
 
@@ -235,7 +237,7 @@ def compose_middleware_chain(
     return _wrap_with_error_rendering(app, endpoint, status) if chain is endpoint else chain
 
 
-_OURS = ("middleware", "_project", "_plans", "_chains")
+_OURS = ("middleware", "auth", "_project", "_plans", "_chains", "_injection")
 _UNCHANGING = tuple(f"treefold_http.{room}." for room in _OURS)
 
 

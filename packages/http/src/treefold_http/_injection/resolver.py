@@ -19,7 +19,12 @@ from treefold_http._injection.early_steps import find_steps_before_cache
 from treefold_http._injection.markers import find_marker
 from treefold_http._injection.providers import Provider, Providers
 from treefold_http._injection.resolve_source import resolve_source
-from treefold_http._injection.secured import Security, merge_security_requirements, read_security
+from treefold_http._injection.secured import (
+    Security,
+    build_scope_checks,
+    merge_security_requirements,
+    read_security,
+)
 from treefold_http._injection.single_body import Taken, refuse_multiple_bodies
 from treefold_http._requests.connection import Connection
 from treefold_http._requests.request import Request
@@ -147,6 +152,7 @@ class _Resolver:
 
     def resolve(self, handler: AnyCallable) -> Contract:
         arguments = self.resolve_arguments(handler, self.calls)
+        self.add_scope_checks(handler)
         inputs: dict[tuple[str, str], Input] = {}
         steps = [step for step in self.steps if isinstance(step, Input)]
         for sent in (each for step in steps for each in step.members or (step,)):
@@ -277,9 +283,17 @@ class _Resolver:
         # a diamond is no circle: only what is being resolved counts
         self.ancestors.pop()
         value = self.add_step(Call(call, arguments, number))
+        self.add_scope_checks(call)
         if cached:
             self.values[call] = value
         return value
+
+    def add_scope_checks(self, function: AnyCallable) -> None:
+        """Add the step that checks the scopes which a function is marked with, if it has any."""
+        # without a connection there is no caller whose scopes could be checked
+        for check in build_scope_checks(function) if self.kind != "nothing" else ():
+            self.calls += 1
+            self.add_step(Call(check, (Argument("connection"),), self.calls))
 
     def refuse_cycle(self, call: AnyCallable) -> None:
         if call in self.ancestors:

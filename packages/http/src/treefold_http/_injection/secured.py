@@ -1,7 +1,8 @@
 """`secured`: declares the credentials that a function requires, for the OpenAPI document.
 
-It only marks a dependency, a handler or a middleware: the marked object is returned unchanged and
-checks the credentials itself. Only `openapi` reads the mark.
+It marks a dependency, a handler or a middleware: the marked object is returned unchanged and checks
+the credentials itself. `openapi` reads the mark; of its scopes the plan of a route makes a
+`ScopeCheck`, which runs behind the marked dependency or middleware, or before the marked handler.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
+from treefold_http._requests.connection import Connection
+from treefold_http._requests.principal import find_verified, require_access
+from treefold_http._wire.errors import Unauthorized
 from treefold_http._wire.interpreter import format_caller_location
 
 MARK = "__treefold_security__"
@@ -27,6 +31,8 @@ class Security(NamedTuple):
         scopes: the scopes that the credentials must have.
         optional: True if credentials are not required.
         place: the file and line of the declaration.
+        any_of: the name of a group of which one suffices; empty for credentials of their own.
+        is_checked: True if the function checks the scopes itself.
     """
 
     name: str
@@ -34,6 +40,8 @@ class Security(NamedTuple):
     scopes: tuple[str, ...] = ()
     optional: bool = False
     place: str = ""
+    any_of: str = ""
+    is_checked: bool = False
 
 
 _HTTP = ("basic", "bearer", "digest")
@@ -57,14 +65,16 @@ def secured(
     """Document the credentials that a function requires in OpenAPI: `@secured("bearer")`.
 
     On a dependency it applies to every handler that depends on it, on a middleware to every handler
-    behind it, on a handler to that one. It only documents; the function checks the credentials.
+    behind it, on a handler to that one. The function checks the credentials itself; the scopes are
+    checked here, against the principal of the scheme: a request whose principal lacks one is 403. A
+    credential of `auth` has such a principal, another function calls `identify`.
 
     Args:
         scheme: `basic`, `bearer` or `digest`, or a Security Scheme Object of OpenAPI such as
             `{"type": "apiKey", "in": "header", "name": "X-Api-Key"}`.
         name: the name in the document; by default that of the scheme. One name must have one
             scheme: `check --strict` and the log report conflicts.
-        scopes: the scopes that the credentials must have, for OAuth 2 and OpenID Connect.
+        scopes: the scopes that the principal must have.
         optional: True if the function also serves requests without credentials.
 
     Raises:
@@ -113,10 +123,11 @@ def read_middleware_security(entry: object) -> list[Security]:
 
 def merge_security_requirements(demands: Iterable[Security]) -> tuple[Security, ...]:
     """Merge security requirements by scheme: all scopes, optional if all are."""
-    found: dict[tuple[str, str], Security] = {}
+    found: dict[tuple[str, str, str], Security] = {}
     for demand in demands:
-        known = found.get(build_security_key(demand), demand)
-        found[build_security_key(demand)] = known._replace(
+        key = (*build_security_key(demand), demand.any_of)
+        known = found.get(key, demand)
+        found[key] = known._replace(
             scopes=tuple(dict.fromkeys((*known.scopes, *demand.scopes))),
             optional=known.optional and demand.optional,
         )
@@ -126,3 +137,49 @@ def merge_security_requirements(demands: Iterable[Security]) -> tuple[Security, 
 def build_security_key(demand: Security) -> tuple[str, str]:
     """Return the name and the content of a scheme, which identify it."""
     return demand.name, json.dumps(demand.scheme, sort_keys=True, default=repr)
+
+
+class ScopeCheck:
+    """Checks the scopes that `secured` has declared, as a dependency or as middleware.
+
+    Attributes:
+        error_statuses: of its errors, for the document.
+    """
+
+    decides_access = True  # a cache around it would pass it by
+    error_statuses = frozenset({403})
+
+    def __init__(self, demands: Sequence[Security]) -> None:
+        self._demands = demands
+
+    async def __call__(self, connection: Connection) -> None:
+        """Check a connection; errors as `before`."""
+        self.before(connection)
+
+    def before(self, connection: Connection) -> None:
+        """Check the principals of a connection.
+
+        Raises:
+            Forbidden: if the principal of a scheme lacks a scope.
+            Unauthorized: if the principal is required and an optional credential was not sent.
+            RuntimeError: if nothing has verified a required scheme.
+        """
+        for demand in self._demands:
+            outcome = find_verified(connection, demand.name)
+            if outcome is None and not demand.optional:
+                raise RuntimeError(
+                    f"secured({demand.name!r}, scopes=...) at {demand.place} found no principal;"
+                    f" call identify(request, Principal(..., source={demand.name!r})) in the"
+                    " function that checks the credentials"
+                )
+            if outcome is not None and outcome.principal is not None:
+                require_access(outcome.principal, demand.scopes, ())
+            elif not demand.optional:
+                raise Unauthorized("Log in first", headers={"WWW-Authenticate": demand.name})
+
+
+def build_scope_checks(target: object) -> list[ScopeCheck]:
+    """Return the check of the scopes that a function is marked with, or none."""
+    marks = read_middleware_security(target)
+    demands = [each for each in marks if each.scopes and not each.is_checked]
+    return [ScopeCheck(demands)] if demands else []

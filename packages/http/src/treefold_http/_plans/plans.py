@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._chains.cache_place import CacheLayer, collect_declared_headers, has_cache
+from treefold_http._chains.cache_place import CacheLayer, collect_declared_names, has_cache
 from treefold_http._chains.middleware_chain import (
     WEBSOCKET as WEBSOCKET,
     build_route_layers,
@@ -31,6 +31,7 @@ from treefold_http._injection.resolver import (
     plan_call,
     plan_call_behind_cache,
 )
+from treefold_http._injection.secured import build_scope_checks
 from treefold_http._plans.private_answers import build_private_answer_layers
 from treefold_http._responses.coercion import PLAIN_STATUSES
 from treefold_http._responses.endpoints import Endpoint
@@ -197,7 +198,7 @@ def _build_and_configure_layers(
     for layer in layers:
         if isinstance(layer, CacheLayer):
             layer.early = run_before_cache
-            layer.declared = collect_declared_headers(contract)
+            layer.declared = collect_declared_names(contract, chosen_entries)
     return [*build_private_answer_layers(contract, chosen_entries), *layers]
 
 
@@ -268,7 +269,8 @@ def _build_endpoint_and_contract(
         raise InjectionError(message)
     name = "websocket" if socket else "request"
     # no chain and no compiled call: the handler is the plan
-    if has_only_parameter(handler, name) and inspect.iscoroutinefunction(handler):
+    is_plain = has_only_parameter(handler, name) and inspect.iscoroutinefunction(handler)
+    if is_plain and not build_scope_checks(handler):
         return None, handler, build_connection_only_contract(handler)
     if has_cache(route, chosen_entries):
         return plan_call_behind_cache(handler, app.injection, path_parameters=route.parameters)

@@ -19,6 +19,7 @@ from treefold_http._wire.datastructures import URL, Headers, MultiMapping, Query
 
 if TYPE_CHECKING:
     from treefold_http._bodies.reader import BodyReader
+    from treefold_http._requests.principal import Principal, Verified
     from treefold_http._requests.read_notes import ReadNotes
     from treefold_http._runtime.plan import RoutePlan
     from treefold_http._runtime.runtime import Runtime
@@ -55,6 +56,7 @@ class Connection:
         session_keeper: reads and saves the session; set only by `Sessions`.
         opened_session: the session after its first use; set only by `Sessions`.
         notes: what a cache around the handler knows of its reads; set only by `cached`.
+        verified: the outcomes of its credentials; set only by the first of them.
     """
 
     __slots__ = (
@@ -77,6 +79,7 @@ class Connection:
         "scope",
         "sent_status",
         "session_keeper",
+        "verified",
         "work",
     )
 
@@ -84,6 +87,7 @@ class Connection:
     session_keeper: SessionKeeper
     opened_session: Session | None
     notes: ReadNotes
+    verified: dict[object, Verified]
 
     def __init__(
         self,
@@ -223,6 +227,15 @@ class Connection:
             session = self.session_keeper.make_lazy_session(self, is_read_only=is_socket)
             self.opened_session = session
         return session
+
+    @property
+    def principal(self) -> Principal | None:
+        """The caller that the first credential of the request has verified; None before that."""
+        try:
+            verified = self.verified
+        except AttributeError:
+            return None
+        return next((each.principal for each in verified.values() if each.principal), None)
 
     @property
     def background(self) -> BackgroundTasks:

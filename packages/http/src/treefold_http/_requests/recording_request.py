@@ -14,6 +14,7 @@ from typing import Any
 
 from treefold_http._bodies.reader import BodyReader
 from treefold_http._requests.connection import Address, Connection
+from treefold_http._requests.principal import Principal
 from treefold_http._requests.read_notes import ReadNotes
 from treefold_http._requests.recorded_views import (
     RecordedAddress,
@@ -97,6 +98,12 @@ class RecordingRequest(Request):
         except AttributeError:
             plain = self._state = State(read_unrecorded_scope(self).get("state"))
         return RecordedState(plain, self.notes)
+
+    @property
+    def principal(self) -> Principal | None:
+        """The caller of the request."""
+        self.notes.note_name("principal")
+        return super().principal
 
     @property
     def session(self) -> Session:

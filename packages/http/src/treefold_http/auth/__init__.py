@@ -1,4 +1,4 @@
-"""Authentication: sessions of users, passwords, and credentials in header fields.
+"""Authentication: sessions of users, passwords, credentials in header fields, permissions.
 
 One file each, imported at first use. docs/guides/auth.md shows how they fit together.
 """
@@ -9,6 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treefold_http._requests.principal import (
+        Principal as Principal,
+        identify as identify,
+        principal_key as principal_key,
+    )
+    from treefold_http.auth._allow import allow as allow
+    from treefold_http.auth._credential import Credential as Credential
     from treefold_http.auth._credentials import api_key as api_key, bearer as bearer
     from treefold_http.auth._jwt import jwt as jwt
     from treefold_http.auth._login import (
@@ -16,6 +23,7 @@ if TYPE_CHECKING:
         login as login,
         logout as logout,
     )
+    from treefold_http.auth._one_of import one_of as one_of
     from treefold_http.auth._password_rules import (
         PasswordRules as PasswordRules,
         WeakPassword as WeakPassword,
@@ -29,9 +37,12 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "_allow": "allow",
+    "_credential": "Credential Principal identify principal_key",
     "_credentials": "api_key bearer",
     "_jwt": "jwt",
     "_login": "current_user login logout",
+    "_one_of": "one_of",
     "_password_rules": "PasswordRules WeakPassword",
     "_passwords": "PasswordCheck ahash_password averify_password hash_password verify_password",
 }

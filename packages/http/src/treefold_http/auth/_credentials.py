@@ -1,4 +1,4 @@
-"""Dependencies that take credentials from a request: API keys, bearer tokens, JSON Web Tokens.
+"""API keys and bearer tokens: credentials that a client sends in a header field.
 
 Each one checks and documents itself: `Depends(bearer(find))` puts the security scheme and the 401
 into the OpenAPI document. They serve requests and WebSocket handshakes alike.
@@ -6,19 +6,27 @@ into the OpenAPI document. They serve requests and WebSocket handshakes alike.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import inspect
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
 from treefold_http._headers.header_fields import is_token
-from treefold_http._injection.secured import MARK, read_security, secured
 from treefold_http._requests.connection import Connection
+from treefold_http._requests.principal import Principal, Verified
 from treefold_http._wire.errors import Unauthorized
 from treefold_http._wire.interpreter import format_caller_location
+from treefold_http.auth._credential import (
+    Credential,
+    Identify,
+    OwnCredential,
+    call_async_or_threaded,
+    find_id,
+    hash_secret,
+)
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 LONGEST = 8192
 """Characters of a token or a key; a longer one is refused unread.
@@ -37,7 +45,8 @@ def api_key(
     header: str = "X-Api-Key",
     name: str = "apiKey",
     optional: bool = False,
-) -> Callable[..., Awaitable[str]]: ...
+    identify: Identify[str] | None = None,
+) -> Credential[str]: ...
 @overload
 def api_key(
     keys: Callable[[str], Awaitable[T | None]],
@@ -45,7 +54,8 @@ def api_key(
     header: str = "X-Api-Key",
     name: str = "apiKey",
     optional: bool = False,
-) -> Callable[..., Awaitable[T]]: ...
+    identify: Identify[T] | None = None,
+) -> Credential[T]: ...
 @overload
 def api_key(
     keys: Callable[[str], T | None],
@@ -53,15 +63,17 @@ def api_key(
     header: str = "X-Api-Key",
     name: str = "apiKey",
     optional: bool = False,
-) -> Callable[..., Awaitable[T]]: ...
+    identify: Identify[T] | None = None,
+) -> Credential[T]: ...
 def api_key(
     keys: Mapping[str, str] | Callable[[str], Any],
     *,
     header: str = "X-Api-Key",
     name: str = "apiKey",
     optional: bool = False,
-) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that requires an API key.
+    identify: Identify[Any] | None = None,
+) -> Credential[Any]:
+    """Return a credential that requires an API key.
 
     Args:
         keys: client to key, compared in constant time; the dependency then returns the client. Or
@@ -70,31 +82,56 @@ def api_key(
         header: the field that carries it.
         name: the name of the scheme in the OpenAPI document.
         optional: return None without a key; a wrong one is 401 all the same.
+        identify: takes the result and returns its `Principal`; may be async. Without it the id is
+            the result, if that is text or a number, or its attribute `id`.
 
     Raises:
         ValueError: for a key of less than 16 characters.
     """
-    known = None
-    if isinstance(keys, Mapping):
-        known = _check_and_hash_keys(cast("Mapping[str, str]", keys))
+    made = _ApiKey(keys, header, name, optional=optional, identify=identify)
+    return made.made_at(format_caller_location(1))
 
-    async def check_key(connection: Connection) -> Any:
-        sent = connection.headers.getlist(header)
-        if not sent and optional:
-            return None
+
+class _ApiKey(OwnCredential[Any]):
+    """An API key in a field of its own."""
+
+    challenge = "ApiKey"
+
+    def __init__(
+        self,
+        keys: Mapping[str, str] | Callable[[str], Any],
+        header: str,
+        name: str,
+        *,
+        optional: bool,
+        identify: Identify[Any] | None,
+    ) -> None:
+        self._find = keys
+        if isinstance(keys, Mapping):
+            known = _check_and_hash_keys(cast("Mapping[str, str]", keys))
+            self._find = None
+            self._known = known
+        self.field = header.lower()
+        self.hint = f"Send an API key as {header}"
+        scheme = {"type": "apiKey", "in": "header", "name": header}
+        super().__init__(scheme, name, optional=optional, identify=identify)
+
+    def is_in_header(self, connection: Connection) -> bool:
+        return bool(connection.headers.getlist(self.field))
+
+    async def verify(self, connection: Connection) -> Verified:
+        sent = connection.headers.getlist(self.field)
         # two keys: a proxy may have checked the one that is not read here
         if len(sent) != 1 or not 0 < len(sent[0]) <= LONGEST:
-            raise Unauthorized(f"Send an API key as {header}", headers=_build_challenge("ApiKey"))
-        if known is not None:
-            found: Any = _find_client_by_key(known, sent[0])
+            raise self.build_missing_error()
+        if self._find is None:
+            found: Any = _find_client_by_key(self._known, sent[0])
         else:
-            found = await call_async_or_threaded(connection, keys, sent[0])
+            found = await call_async_or_threaded(connection, self._find, sent[0])
         if found is None:
-            raise Unauthorized("This API key is not valid", headers=_build_challenge("ApiKey"))
-        return found
-
-    scheme = {"type": "apiKey", "in": "header", "name": header}
-    return attach_security_scheme(check_key, scheme, name, optional)
+            headers = {"WWW-Authenticate": self.challenge}
+            raise Unauthorized("This API key is not valid", headers=headers)
+        return await self.identify(found, Principal(find_id(found, sent[0]), self.name))
 
 
 @overload
@@ -104,7 +141,8 @@ def bearer(
     scheme: str = "Bearer",
     name: str = "bearer",
     optional: bool = False,
-) -> Callable[..., Awaitable[T]]: ...
+    identify: Identify[T] | None = None,
+) -> Credential[T]: ...
 @overload
 def bearer(
     verify: Callable[[str], T | None],
@@ -112,15 +150,17 @@ def bearer(
     scheme: str = "Bearer",
     name: str = "bearer",
     optional: bool = False,
-) -> Callable[..., Awaitable[T]]: ...
+    identify: Identify[T] | None = None,
+) -> Credential[T]: ...
 def bearer(
     verify: Callable[[str], Any],
     *,
     scheme: str = "Bearer",
     name: str = "bearer",
     optional: bool = False,
-) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that requires `Authorization: Bearer TOKEN`.
+    identify: Identify[Any] | None = None,
+) -> Credential[Any]:
+    """Return a credential that requires `Authorization: Bearer TOKEN`.
 
     Args:
         verify: a function, plain or async, that takes the token and returns the result of the
@@ -128,45 +168,87 @@ def bearer(
         scheme: the word before the token, such as `Token`, where clients send another one.
         name: the name of the scheme in the OpenAPI document.
         optional: return None without the field; a wrong token is 401 all the same.
+        identify: as that of `api_key`.
 
     Raises:
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
-    dependency = build_token_dependency(lambda _: verify, scheme, optional=optional)
-    definition = {"type": "http", "scheme": scheme.lower()}
-    return attach_security_scheme(dependency, definition, name, optional)
+    made = _Bearer(verify, scheme, name, optional=optional, identify=identify)
+    return made.made_at(format_caller_location(1))
 
 
-def build_token_dependency(
-    verifier: Callable[[Connection], Callable[[str], Any]], scheme: str, *, optional: bool
-) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that verifies the token of a request.
+class TokenCredential(OwnCredential[T_co]):
+    """A token in the field `Authorization`.
 
     Args:
-        verifier: takes the request and returns the function that verifies its token.
         scheme: the word before the token.
-        optional: return None without the field.
+        definition: members of the scheme in the document.
 
     Raises:
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
-    if not is_token(scheme):
-        raise ValueError(f"scheme must be one word such as 'Bearer' or 'Token', got {scheme!r}")
 
-    async def check_token(connection: Connection) -> Any:
-        if (token := read_authorization_token(connection, scheme)) is None:
-            if optional and "authorization" not in connection.headers:
-                return None
-            message = f"Send Authorization: {scheme} TOKEN"
-            raise Unauthorized(message, headers=_build_challenge(scheme))
-        found = await call_async_or_threaded(connection, verifier(connection), token)
+    def __init__(
+        self,
+        scheme: str,
+        name: str,
+        definition: Mapping[str, str] = {},
+        *,
+        optional: bool,
+        identify: Identify[Any] | None,
+    ) -> None:
+        if not is_token(scheme):
+            raise ValueError(f"scheme must be one word such as 'Bearer' or 'Token', got {scheme!r}")
+        self.scheme = self.challenge = scheme
+        self.field = f"authorization {scheme.lower()}"
+        self.hint = f"Send Authorization: {scheme} TOKEN"
+        described = {"type": "http", "scheme": scheme.lower(), **definition}
+        super().__init__(described, name, optional=optional, identify=identify)
+
+    def is_in_header(self, connection: Connection) -> bool:
+        return "authorization" in connection.headers
+
+    def has_own_scheme(self, connection: Connection) -> bool:
+        """Return True if a field `Authorization` begins with the scheme of this credential."""
+        fields = connection.headers.getlist("authorization")
+        return any(field.partition(" ")[0].lower() == self.scheme.lower() for field in fields)
+
+    async def verify(self, connection: Connection) -> Verified:
+        if (token := read_authorization_token(connection, self.scheme)) is None:
+            raise self.build_missing_error()
+        found = await self.find(connection, token)
         if found is None:
-            # Without the reason, which would help an attacker.
-            headers = _build_challenge(scheme, "invalid_token")
+            # without the reason, which would help an attacker
+            headers = {"WWW-Authenticate": f'{self.scheme} error="invalid_token"'}
             raise Unauthorized("This token is not valid", headers=headers)
-        return found
+        return await self.identify(found, self.build_principal(found, token))
 
-    return check_token
+    @abstractmethod
+    async def find(self, connection: Connection, token: str) -> Any:
+        """Return what a handler gets for a token; None for an invalid one."""
+
+    def build_principal(self, value: Any, token: str) -> Principal:
+        """Return the principal of a token, without `identify` of the project."""
+        return Principal(find_id(value, token), self.name)
+
+
+class _Bearer(TokenCredential[Any]):
+    """A token that a function of the project knows."""
+
+    def __init__(
+        self,
+        verify: Callable[[str], Any],
+        scheme: str,
+        name: str,
+        *,
+        optional: bool,
+        identify: Identify[Any] | None,
+    ) -> None:
+        self._find = verify
+        super().__init__(scheme, name, optional=optional, identify=identify)
+
+    async def find(self, connection: Connection, token: str) -> Any:
+        return await call_async_or_threaded(connection, self._find, token)
 
 
 def read_authorization_token(connection: Connection, scheme: str) -> str | None:
@@ -180,10 +262,6 @@ def read_authorization_token(connection: Connection, scheme: str) -> str | None:
     return token if good else None
 
 
-def _build_challenge(scheme: str, error: str = "") -> Mapping[str, str]:
-    return {"WWW-Authenticate": f'{scheme} error="{error}"' if error else scheme}
-
-
 def _check_and_hash_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
     for client, key in keys.items():
         if len(key) < SHORTEST_KEY:
@@ -193,35 +271,12 @@ def _check_and_hash_keys(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]
                 ' print(secrets.token_urlsafe(32))"'
             )
     # digests have one length; `compare_digest` would tell the length of a key by its time
-    return [(client, _hash_api_key(key)) for client, key in keys.items()]
+    return [(client, hash_secret(key)) for client, key in keys.items()]
 
 
 def _find_client_by_key(known: Sequence[tuple[str, bytes]], sent: str) -> str | None:
-    digest, found = _hash_api_key(sent), None
+    digest, found = hash_secret(sent), None
     for client, expected in known:  # all of them: the time does not tell which one is near
         if hmac.compare_digest(digest, expected):
             found = client
     return found
-
-
-def _hash_api_key(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-
-
-async def call_async_or_threaded(connection: Connection, function: Any, value: Any) -> Any:
-    """Call a function of the application; a plain one in a worker thread."""
-    if inspect.iscoroutinefunction(function):
-        return await function(value)
-    return await connection.app.run_in_thread(function, value)
-
-
-def attach_security_scheme(
-    dependency: Callable[..., Awaitable[Any]], scheme: Mapping[str, Any], name: str, optional: bool
-) -> Callable[..., Awaitable[Any]]:
-    """Mark a dependency with its security scheme, as if the author of the line that called the
-    caller had written `secured`.
-    """
-    secured(scheme, name=name, optional=optional)(dependency)
-    place = format_caller_location(2)
-    setattr(dependency, MARK, tuple(d._replace(place=place) for d in read_security(dependency)))
-    return dependency

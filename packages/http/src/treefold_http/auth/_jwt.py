@@ -5,14 +5,18 @@ The library (extra `jwt`) verifies tokens; this module refuses tokens that its d
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 from treefold_http._requests.connection import Connection
+from treefold_http._requests.principal import Principal
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._runtime.settings import Settings
 from treefold_http._wire.aliases import JSONObject
-from treefold_http.auth._credentials import attach_security_scheme, build_token_dependency
+from treefold_http._wire.interpreter import format_caller_location
+from treefold_http.auth._credential import Credential, Identify, find_id
+from treefold_http.auth._credentials import TokenCredential
 
 Algorithm = Literal[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
@@ -32,8 +36,9 @@ def jwt(
     scheme: str = "Bearer",
     name: str = "bearer",
     optional: bool = False,
-) -> Callable[..., Awaitable[JSONObject]]:
-    """Return a dependency that requires a JSON Web Token and returns its claims.
+    identify: Identify[JSONObject] | None = None,
+) -> Credential[JSONObject]:
+    """Return a credential that requires a JSON Web Token and returns its claims.
 
     Args:
         key: the shared secret, or the public key as PEM; several while keys rotate. Or a function
@@ -45,46 +50,115 @@ def jwt(
         scheme: the word before the token, such as `Token`, where clients send another one.
         name: the name of the scheme in the OpenAPI document.
         optional: return None without the field; a wrong token is 401 all the same.
+        identify: takes the claims and returns their `Principal`; may be async. Without it the id is
+            `sub`, the scopes are those of `scope` and `scp`, the roles those of `roles`.
 
     Raises:
         TreefoldError: without the `jwt` extra.
         ValueError: for an algorithm that is not one of these, or a key that does not fit it.
     """
-    library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
-    keys_of = _build_key_loader(key, algorithm)
-    # the library verifies `exp` where it is there, and accepts a token without one, which never
-    # ends
-    required = ["exp", *(["iss"] if issuer is not None else ())]
-    required += ["aud"] if audience is not None else []
+    made = _Jwt(
+        _build_key_loader(key, algorithm),
+        DecodeOptions(algorithm=algorithm, audience=audience, issuer=issuer, leeway=leeway),
+        scheme,
+        name,
+        optional=optional,
+        identify=identify,
+    )
+    return made.made_at(format_caller_location(1))
 
-    def make_verifier(connection: Connection) -> Callable[[str], Awaitable[JSONObject | None]]:
-        keys = keys_of(connection.app.settings)
 
-        async def decode_claims(token: str) -> JSONObject | None:
-            for one in keys:
-                try:
-                    return library.decode(
-                        token,
-                        one,
-                        # Never that of the header: a token with `none`, or one that is signed by
-                        # HS256 with a public key as its secret, would be valid (RFC 8725, 3.1).
-                        algorithms=[algorithm],
-                        audience=audience,
-                        issuer=issuer,
-                        leeway=leeway,
-                        options={"require": required},
-                    )
-                except (library.PyJWTError, ValueError, TypeError, OverflowError):
-                    continue  # hostile claims raise more than the library's own errors
-            return None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeOptions:
+    """What a token is held to; the arguments of `jwt`."""
 
-        return decode_claims
+    algorithm: str
+    audience: str | None
+    issuer: str | None
+    leeway: float
 
-    documented = {"type": "http", "scheme": scheme.lower()}
-    if documented["scheme"] == "bearer":  # the only scheme of which OpenAPI knows a format
-        documented["bearerFormat"] = "JWT"
-    dependency = build_token_dependency(make_verifier, scheme, optional=optional)
-    return attach_security_scheme(dependency, documented, name, optional)
+
+class ClaimsCredential(TokenCredential[JSONObject]):
+    """A token whose claims a handler gets.
+
+    Args:
+        issuer: the verified `iss`; the source of principals where it is known.
+
+    Raises:
+        TreefoldError: without the `jwt` extra.
+    """
+
+    def __init__(
+        self,
+        issuer: str | None,
+        scheme: str,
+        name: str,
+        *,
+        optional: bool,
+        identify: Identify[JSONObject] | None,
+    ) -> None:
+        self.library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
+        self._source = issuer or name
+        # the only scheme of which OpenAPI knows a format
+        definition = {"bearerFormat": "JWT"} if scheme.lower() == "bearer" else {}
+        super().__init__(scheme, name, definition, optional=optional, identify=identify)
+
+    def decode_claims(self, token: str, key: Any, options: DecodeOptions) -> JSONObject | None:
+        """Return the claims of a token; None if it is not valid under this key."""
+        # the library verifies `exp` where it is there, and accepts a token without one, which never
+        # ends
+        required = ["exp", *(["iss"] if options.issuer is not None else ())]
+        required += ["aud"] if options.audience is not None else []
+        try:
+            return self.library.decode(
+                token,
+                key,
+                # Never that of the header: a token with `none`, or one that is signed by
+                # HS256 with a public key as its secret, would be valid (RFC 8725, 3.1).
+                algorithms=[options.algorithm],
+                audience=options.audience,
+                issuer=options.issuer,
+                leeway=options.leeway,
+                options={"require": required},
+            )
+        except (self.library.PyJWTError, ValueError, TypeError, OverflowError):
+            return None  # hostile claims raise more than the library's own errors
+
+    def build_principal(self, value: Any, token: str) -> Principal:
+        id = find_id(value.get("sub") or value.get("client_id"), token)
+        scopes = {*_read_words(value.get("scope")), *_read_words(value.get("scp"))}
+        return Principal(id, self._source, scopes=scopes, roles=_read_words(value.get("roles")))
+
+
+def _read_words(claim: Any) -> Sequence[str]:
+    """The words of a claim: a text with blanks between them (RFC 8693, 4.2), or a list."""
+    if isinstance(claim, str):
+        return claim.split()
+    words = cast("list[Any]", claim) if isinstance(claim, list) else []
+    return [word for word in words if isinstance(word, str)]
+
+
+class _Jwt(ClaimsCredential):
+    """A token that is signed with a known key."""
+
+    def __init__(
+        self,
+        keys_of: Callable[[Settings], Sequence[str]],
+        options: DecodeOptions,
+        scheme: str,
+        name: str,
+        *,
+        optional: bool,
+        identify: Identify[JSONObject] | None,
+    ) -> None:
+        self._keys_of = keys_of
+        self._options = options
+        super().__init__(options.issuer, scheme, name, optional=optional, identify=identify)
+
+    async def find(self, connection: Connection, token: str) -> JSONObject | None:
+        keys = self._keys_of(connection.app.settings)
+        outcomes = (self.decode_claims(token, key, self._options) for key in keys)
+        return next((claims for claims in outcomes if claims is not None), None)
 
 
 def _build_key_loader(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from treefold_http._requests.connection import Connection
-from treefold_http._wire.errors import Unauthorized
-from treefold_http.auth._credentials import attach_security_scheme, call_async_or_threaded
+from treefold_http._requests.principal import Principal, Verified
+from treefold_http._wire.interpreter import format_caller_location
+from treefold_http.auth._credential import (
+    Credential,
+    Identify,
+    OwnCredential,
+    call_async_or_threaded,
+)
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
@@ -55,7 +61,8 @@ def current_user(
     optional: Literal[False] = False,
     name: str = "session",
     cookie: str = "__Host-session",
-) -> Callable[..., Awaitable[T]]: ...
+    identify: Identify[T] | None = None,
+) -> Credential[T]: ...
 @overload
 def current_user(
     load: Callable[[Any], Awaitable[T | None]],
@@ -63,7 +70,8 @@ def current_user(
     optional: Literal[True],
     name: str = "session",
     cookie: str = "__Host-session",
-) -> Callable[..., Awaitable[T | None]]: ...
+    identify: Identify[T] | None = None,
+) -> Credential[T | None]: ...
 @overload
 def current_user(
     load: Callable[[Any], T | None],
@@ -71,15 +79,17 @@ def current_user(
     optional: bool = False,
     name: str = "session",
     cookie: str = "__Host-session",
-) -> Callable[..., Awaitable[T]]: ...
+    identify: Identify[T] | None = None,
+) -> Credential[T]: ...
 def current_user(
     load: Callable[[Any], Any],
     *,
     optional: bool = False,
     name: str = "session",
     cookie: str = "__Host-session",
-) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that requires a logged-in user.
+    identify: Identify[Any] | None = None,
+) -> Credential[Any]:
+    """Return a credential that requires a logged-in user.
 
     Args:
         load: a function, plain or async, that takes the argument of `login` and returns the user;
@@ -87,18 +97,47 @@ def current_user(
         optional: return None without a user, instead of 401.
         name: the name of the scheme in the OpenAPI document.
         cookie: the cookie that the document names.
+        identify: takes the user and returns its `Principal`; may be async. Without it the id is the
+            argument of `login`.
     """
-
-    async def find_user(connection: Connection) -> Any:
-        session = await connection.session.load()
-        id = session.user
-        user = None if id is None else await call_async_or_threaded(connection, load, id)
-        # a socket cannot set a cookie; the next request of HTTP ends the session
-        if user is None and id is not None and not session.is_read_only:
-            session.end()
-        if user is None and not optional:
-            raise Unauthorized("Log in first", headers={"WWW-Authenticate": "Session"})
-        return user
-
     scheme = {"type": "apiKey", "in": "cookie", "name": cookie}
-    return attach_security_scheme(find_user, scheme, name, optional)
+    made = SessionCredential(load, scheme, name, optional=optional, identify=identify)
+    return made.made_at(format_caller_location(1))
+
+
+class SessionCredential(OwnCredential[Any]):
+    """The login of a session. Without one, a request with the cookie has sent no credential."""
+
+    hint = "Log in first"
+    challenge = "Session"
+    field = "session"
+    reads_session = True
+
+    def __init__(
+        self,
+        load: Callable[[Any], Any],
+        scheme: Mapping[str, str],
+        name: str,
+        *,
+        optional: bool,
+        identify: Identify[Any] | None,
+    ) -> None:
+        self._load = load
+        super().__init__(scheme, name, optional=optional, identify=identify)
+
+    async def is_sent(self, connection: Connection) -> bool:
+        return (await connection.session.load()).user is not None
+
+    async def verify(self, connection: Connection) -> Verified:
+        session = connection.session
+        if (id := session.user) is None:
+            raise self.build_missing_error()
+        user = await call_async_or_threaded(connection, self._load, id)
+        if user is not None:
+            return await self.identify(user, Principal(id, self.name))
+        # a socket cannot set a cookie; the next request of HTTP ends the session
+        if not session.is_read_only:
+            session.end()
+        if self.is_optional:
+            return Verified(self.name, None, None)
+        raise self.build_missing_error()

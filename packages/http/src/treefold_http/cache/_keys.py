@@ -7,7 +7,8 @@ The rule, for a request at the place of the cache in its chain:
 2. `Cookie` and `Authorization` are always in the key, read or not, and so are context variables
    that middleware of the project has set.
 3. So is what answers of this route were seen to depend on (`ReadNotes.names`): header fields, the
-   client, the session, attributes of `state`, the body.
+   client, the session, attributes of `state`, the body; and the principal, with its scopes and
+   roles, where the route declares credentials.
 4. With `key=` the author says what decides: it takes the place of 2 and 3.
 
 A part that text cannot stand for (an object in `state`, a body, a session that was changed) has no
@@ -51,7 +52,7 @@ class RequestParts:
         request: before anything inside of the cache ran.
     """
 
-    __slots__ = ("_headers", "_mutable", "_request", "_scope", "_state")
+    __slots__ = ("_headers", "_mutable", "_principal", "_request", "_scope", "_state")
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -61,9 +62,11 @@ class RequestParts:
         # state
         self._state: dict[str, Any] | None = None
         self._mutable: dict[str, str | None] = {}
+        self._principal: str | None = None
 
     def take_snapshot(self) -> None:
         """Keep the parts as they are now: what is inside of the cache runs next."""
+        self._principal = self._compute_principal_key_text()
         self._scope = dict(self._scope)
         self._state = dict(vars(self._request.state))
         # A handler may change them, and the key has to be that of what it found.
@@ -85,6 +88,8 @@ class RequestParts:
             if own:
                 return self._compute_state_key_text(own)
             return self._compute_whole_state_key_text()
+        if kind == "principal":
+            return self._principal or self._compute_principal_key_text()
         if kind == "session":
             return await self._compute_session_key_text()
         if kind == "body":
@@ -118,6 +123,12 @@ class RequestParts:
 
     def _read_state(self) -> dict[str, Any]:
         return vars(self._request.state) if self._state is None else self._state
+
+    def _compute_principal_key_text(self) -> str:
+        # one that is identified inside of the cache depends on what is read there
+        if (principal := self._request.principal) is None:
+            return "no principal"
+        return repr((principal.key, sorted(principal.scopes), sorted(principal.roles)))
 
     async def _compute_session_key_text(self) -> str | None:
         request = self._request

@@ -26,8 +26,9 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 class CSRF:
     """Guard requests with cookies that change something: not GET, HEAD, OPTIONS or TRACE.
 
-    A request without a cookie, such as one with a bearer token, passes. A WebSocket
-    handshake is guarded by the setting `ws_allowed_origins`.
+    A request without a cookie, such as one with a bearer token, passes, and so does one whose route
+    takes another credential than the session (`one_of`) and which sends it. A WebSocket handshake
+    is guarded by the setting `ws_allowed_origins`.
 
     Args:
         trusted_origins: other origins whose pages may send requests, such as
@@ -39,11 +40,13 @@ class CSRF:
     Attributes:
         trusted: the other origins.
         cookies: the argument.
+        safe_methods: those that change nothing and are not guarded.
 
     Raises:
         ValueError: for an origin that is not one.
     """
 
+    safe_methods = _SAFE
     is_for_requests = True  # the origin of a socket is checked before any middleware
 
     def __init__(
@@ -61,16 +64,22 @@ class CSRF:
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the middleware for one route: none for safe methods, which need no check."""
-        del entries
-        return self if route is None or route.method not in _SAFE else _NOTHING
+        if route is None:
+            return self
+        return _NOTHING if route.method in _SAFE else _RouteGuard(self, entries)
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         """Check that this site sent the request, or that it carries a token."""
         if b"cookie" in request.fields and request.method not in _SAFE:
-            await self._check_request(request)
+            await self.check_request(request)
         return await call_next(request)
 
-    async def _check_request(self, request: Request) -> None:
+    async def check_request(self, request: Request) -> None:
+        """Refuse a request that another site made a browser send.
+
+        Raises:
+            Forbidden: unless the browser names a trusted origin, or the request has the token.
+        """
         if self.cookies is not None and not any(n in request.cookies for n in self.cookies):
             return
         trusted = is_own_or_trusted_origin(request, self.trusted)
@@ -88,6 +97,35 @@ class CSRF:
         if not token and request.content_type == URLENCODED:
             token = (await request.form()).get(self._field, "")
         return bool(token) and await _matches_session(request, token)
+
+
+class _RouteGuard:
+    """The guard of one route, which lets requests pass that the session cannot decide."""
+
+    websocket = None
+
+    def __init__(self, guard: CSRF, entries: Sequence[Any]) -> None:
+        self._guard = guard
+        self._entries = entries
+        self._choices: list[Any] | None = None
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        if b"cookie" in request.fields and not self._is_decided_without_session(request):
+            await self._guard.check_request(request)
+        return await call_next(request)
+
+    def _is_decided_without_session(self, request: Request) -> bool:
+        """Return True if a credential that no browser sends by itself comes with the request.
+
+        A route that takes one or the session then serves the one alone, and refuses both.
+        """
+        if self._choices is None:
+            contract = getattr(request.plan, "contract", None)
+            functions = [*self._entries, *(contract.dependency_functions if contract else ())]
+            can_choose = [each for each in functions if hasattr(each, "is_in_header")]
+            is_mixed = any(each.reads_session for each in can_choose)
+            self._choices = [] if is_mixed else [e for e in can_choose if e.is_choice]
+        return any(each.is_in_header(request) for each in self._choices)
 
 
 class _Nothing:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
 
 from treefold_http._headers.media_types import OTHER
 from treefold_http._injection.contract import Input
@@ -156,10 +157,27 @@ def _build_inferred_body(called_methods: frozenset[str]) -> JSONObject | None:
 
 
 def build_security_requirements(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
-    """Return the security requirements: all together, and one without the optional ones."""
-    if not demands:
-        return []
-    whole = {demand.name: list(demand.scopes) for demand in demands}
-    needed = {demand.name: list(demand.scopes) for demand in demands if not demand.optional}
+    """Return the security requirements: all together, and one without the optional ones.
+
+    Of credentials with one `any_of`, each alternative makes a requirement of its own.
+    """
+    groups: dict[str, list[Security]] = {}
+    for index, demand in enumerate(demands):
+        groups.setdefault(demand.any_of or f"{index}", []).append(demand)
+    needed = [group for group in groups.values() if not group[0].optional]
     # OpenAPI: of the objects in the list one suffices; in an object all schemes are needed
-    return [whole] if needed == whole else [whole, needed]
+    made = _combine_alternatives(groups.values()) if groups else []
+    if len(needed) < len(groups):
+        made += [each for each in _combine_alternatives(needed) if each not in made]
+    return made
+
+
+def _combine_alternatives(groups: Iterable[Sequence[Security]]) -> list[dict[str, list[str]]]:
+    combined: list[dict[str, list[str]]] = []
+    for choice in product(*groups):
+        found: dict[str, list[str]] = {}
+        for demand in choice:
+            found.setdefault(demand.name, []).extend(demand.scopes)
+        combined.append({name: list(dict.fromkeys(scopes)) for name, scopes in found.items()})
+    # one that needs more schemes than another says nothing that the other does not
+    return [e for e in combined if not any(o.keys() < e.keys() for o in combined)]

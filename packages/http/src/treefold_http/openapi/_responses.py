@@ -27,6 +27,7 @@ from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import ANY, parse_annotation, resolve_annotation
 from treefold_http._wire.aliases import JSONObject
+from treefold_http.middleware._csrf import CSRF
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import to_json_value
 from treefold_http.openapi._definitions import is_discriminated, list_options_merging_discriminated
@@ -264,7 +265,16 @@ def _collect_error_statuses(described: RouteDescription) -> set[int]:
         statuses.add(503)
     if any(not demand.optional for demand in described.security):
         statuses.add(401)
+    if _is_guarded_session_change(described):
+        statuses.add(403)
     return statuses
+
+
+def _is_guarded_session_change(described: RouteDescription) -> bool:
+    """Return True if the guard of sessions can refuse a request that a cookie authenticates."""
+    cookies = [each for each in described.security if each.scheme.get("in") == "cookie"]
+    guards = [each for each in described.entries if isinstance(each, CSRF)]
+    return bool(cookies and guards) and described.route.method not in CSRF.safe_methods
 
 
 def _merge_response(

@@ -95,6 +95,8 @@ def describe_routes(
             entries = select_route_middlewares(route, [*project.middlewares, *module.middlewares])
             reading = read(module.handler)
             readings = [reading, *map(read, contract.dependency_functions)]
+            functions = [*contract.dependency_functions, *entries]
+            known = [status for each in functions for status in read_error_statuses(each)]
             marked = [security for entry in entries for security in read_security(entry)]
             described = RouteDescription(
                 route=route,
@@ -103,7 +105,7 @@ def describe_routes(
                 id=ids[route],
                 contract=contract,
                 reading=reading,
-                statuses=frozenset(status for each in readings for status in each.statuses),
+                statuses=frozenset(known).union(*(each.statuses for each in readings)),
                 security=merge_security_requirements([*marked, *contract.security]),
                 entries=entries,
             )
@@ -112,6 +114,12 @@ def describe_routes(
             text = "%s is not in the OpenAPI document: %s"
             get_logger().warning(text, route.file, error, exc_info=error)
     return rename_clashing_schemes(found, app.root)
+
+
+def read_error_statuses(function: object) -> frozenset[int]:
+    """Return the statuses that a credential or a check of the framework says of itself."""
+    statuses = getattr(function, "error_statuses", None)
+    return cast("frozenset[int]", statuses) if isinstance(statuses, frozenset) else frozenset()
 
 
 def build_operation_metadata(described: RouteDescription) -> JSONObject:
