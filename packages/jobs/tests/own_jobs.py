@@ -135,4 +135,10 @@ if __name__ == "__main__":
     options = Options(
         concurrency=4, lost_after=float(sys.argv[2]), attempts=attempts, backoff=0.0, drain=False
     )
-    asyncio.run(Worker(options, []).run())
+
+    async def work() -> None:
+        worker = Worker(options, [])
+        worker.watch_signals()
+        await worker.run()
+
+    asyncio.run(work())

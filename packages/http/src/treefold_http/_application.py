@@ -51,6 +51,7 @@ from treefold_http._runtime.current_application import (
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.name_space import NameSpace
+from treefold_http._runtime.runtime import Role
 from treefold_http._runtime.server_lines import install_uvicorn_log_mask
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
@@ -99,6 +100,7 @@ class Application:
 
     Attributes:
         root: the application root.
+        role: `serve`, `worker`, `command` or `test`: hooks and extensions read where they run.
         installed: the extensions of installed distributions, once they are looked up.
         probes: the plans of the health probes, by path.
         has_own_server: served by `treefold serve` or `dev`, which apply the settings `[serve]`.
@@ -122,6 +124,7 @@ class Application:
     ) -> None:
         self.root = Path(app_dir).absolute()
         self.dev = dev
+        self.role: Role = "serve"
         self.has_own_server = False
         self.installed = Installed()
         self.threads = WorkerThreads()
@@ -172,9 +175,9 @@ class Application:
         return names
 
     def use_test_names(self) -> None:
-        """Take names of this test run: a test never meets a deployment on one Redis."""
+        """Take names and the role of this test run: a test meets no deployment on one Redis."""
         # without the names that were made before, which would be those of the deployment
-        self._is_tested, self._names = True, None
+        self._is_tested, self._names, self.role = True, None, "test"
 
     @property
     def has_docs(self) -> bool:

@@ -53,6 +53,7 @@ from treefold_http._project.guards import (
     guards_of_refusal as guards_of_refusal,
     guards_of_route as guards_of_route,
 )
+from treefold_http._runtime.runtime import Role as Role
 from treefold_http._wire.root_path import below_root as below_root
 
 if TYPE_CHECKING:

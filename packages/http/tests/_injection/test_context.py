@@ -199,3 +199,53 @@ def test_a_scope_before_the_boot_has_what_providers_py_gives(tmp_path: Path) -> 
 def test_a_scope_of_no_project_says_so(tmp_path: Path) -> None:
     with pytest.raises(BootError, match="Api"):
         Application(tmp_path).scope()
+
+
+class Clock:
+    def __init__(self, hour: int = 0) -> None:
+        self.hour = hour
+
+
+def opened() -> Iterator[str]:
+    yield "opened"
+
+
+def mixed(
+    number: int,
+    clock: Clock = Depends(),
+    name: str = "own",
+    tenant: str = "own",
+    text: str = Depends(opened),
+    background: BackgroundTasks = Depends(),
+    *more: int,
+    **others: int,
+) -> None: ...
+
+
+def test_the_values_of_a_call_are_those_that_it_does_not_pass(app: Application) -> None:
+    app.provide(Clock, lambda: Clock(12))
+    app.provide("tenant", lambda: "acme")
+
+    async def plan(scope: InjectionContext) -> None:
+        resolve = scope.plan_values(mixed, given=["number"])
+        assert resolve is not None
+        values = await resolve()
+        assert values.pop("clock").hour == 12
+        assert values.pop("background") is scope.background
+        assert values == {"tenant": "acme", "text": "opened"}
+        given = ["number", "clock", "tenant", "text", "background"]
+        assert scope.plan_values(mixed, given=given) is None
+        with pytest.raises(InjectionError, match="Nothing provides parameter 'number'"):
+            scope.plan_values(mixed)
+
+    run(app, plan)
+
+
+def wrapped(clock: Clock = Depends()) -> Clock:
+    return Clock(clock.hour + 1)
+
+
+def test_depends_alone_is_the_value_of_its_type_but_not_in_its_factory(app: Application) -> None:
+    assert run(app, lambda scope: scope.call(wrapped)).hour == 1
+    app.provide(Clock, wrapped)
+    assert run(app, lambda scope: scope.call(wrapped)).hour == 2

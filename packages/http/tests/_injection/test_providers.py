@@ -322,3 +322,17 @@ def test_what_can_provide_nothing_is_refused(
 ) -> None:
     with pytest.raises(TypeError, match=message):
         Application(tmp_path).providers.add_provider(key, factory)
+
+
+def test_depends_alone_does_not_ask_the_client_for_the_fields_of_a_value(
+    project: Project, ask: Ask
+) -> None:
+    app = providing(
+        project,
+        "providers = {Database: lambda: Database('provided')}",
+        "async def handler(db: Database = Depends(), other: Annotated[Database, Depends()] = None,"
+        " work: BackgroundTasks = Depends(), x: Request = Depends()):\n"
+        "    return [db.url, other.url, x.query.get('url'), type(work).__name__]",
+    )
+    answer = ask(app, "GET", "/v1/x?url=forged")
+    assert answer.json() == ["provided", "provided", "forged", "BackgroundTasks"]

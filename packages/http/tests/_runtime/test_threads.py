@@ -283,3 +283,20 @@ def test_new_work_after_shutdown_does_not_wait_for_the_old() -> None:
 
     asyncio.run(main())
     threads.shutdown()
+
+
+def test_a_thread_that_waits_for_the_loop_leaves_room_for_another() -> None:
+    threads = WorkerThreads(limit=1)
+
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+
+        def wait_for_loop() -> int:
+            with threads.allow_one_more():
+                return asyncio.run_coroutine_threadsafe(threads.run(lambda: 7), loop).result(WAIT)
+
+        return await threads.run(wait_for_loop)
+
+    assert asyncio.run(main()) == 7
+    assert threads.limit == 1
+    threads.shutdown()

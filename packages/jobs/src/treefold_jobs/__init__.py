@@ -1,7 +1,7 @@
 """Background work that survives: calls kept in PostgreSQL with the data, run by `treefold worker`.
 
-`enqueue` and `aenqueue` keep a call, `Schedule` declares one that is repeated. The queue is
-PgQueuer, of the extra `postgres`.
+`enqueue` and `aenqueue` keep a call, `later` and `alater` one with a time or a name, `Schedule`
+declares one that is repeated. The queue is PgQueuer, of the extra `postgres`.
 """
 
 from importlib import import_module
@@ -10,11 +10,22 @@ from typing import TYPE_CHECKING, Any
 from treefold_jobs.__about__ import __version__ as __version__
 
 if TYPE_CHECKING:
-    from treefold_jobs._enqueueing import aenqueue as aenqueue, enqueue as enqueue
+    from treefold_jobs._enqueueing import (
+        aenqueue as aenqueue,
+        alater as alater,
+        enqueue as enqueue,
+        later as later,
+    )
     from treefold_jobs._schedules import Schedule as Schedule
 
 # every boot of an application imports this package, and few of them use jobs
-_LATER = {"Schedule": "_schedules", "aenqueue": "_enqueueing", "enqueue": "_enqueueing"}
+_LATER = {
+    "Schedule": "_schedules",
+    "aenqueue": "_enqueueing",
+    "alater": "_enqueueing",
+    "enqueue": "_enqueueing",
+    "later": "_enqueueing",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -23,4 +34,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
-__all__ = ["Schedule", "__version__", "aenqueue", "enqueue"]
+__all__ = ["Schedule", "__version__", "aenqueue", "alater", "enqueue", "later"]

@@ -16,8 +16,12 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, cast
 
+from treefold_jobs._delivery import AT_ONCE, Delivery
+
 JSON = "text, numbers, booleans, None, lists, and dicts with text as keys"
 WAY_OUT = "pass the key of a row, or text, and read the object in the job"
+OPTIONS = frozenset(("at", "delay", "unique"))
+"""Of `later`; the keyword arguments of `enqueue` are those of the function."""
 MAX_DEPTH = 100
 """Levels of an argument: no call needs as many, and a list that holds itself has no end."""
 
@@ -30,12 +34,19 @@ class Call:
 
     Attributes:
         request_id: the id of the request that enqueued it; empty outside of one.
+        delivery: its options; those of a job that was read from the queue are not known.
     """
 
     function: str
     args: list[Any]
     kwargs: dict[str, Any]
     request_id: str = ""
+    delivery: Delivery = AT_ONCE
+
+    @property
+    def unique_name(self) -> str:
+        """The name that no other waiting job may have; empty without one."""
+        return f"{self.function} {self.delivery.unique}" if self.delivery.unique else ""
 
     def to_json(self) -> str:
         """Return the call as text, without the request."""
@@ -56,7 +67,8 @@ class Call:
 
     def copy(self) -> Call:
         """Return the call with arguments that share nothing with those of this one."""
-        return replace(Call.from_json(self.to_json()), request_id=self.request_id)
+        read = Call.from_json(self.to_json())
+        return replace(read, request_id=self.request_id, delivery=self.delivery)
 
     def resolve(self) -> Callable[..., Any]:
         """Import the function.
@@ -84,7 +96,13 @@ def build_checked_call(
     try:
         bound = inspect.signature(fn).bind(*args, **kwargs)
     except TypeError as error:
-        failure = TypeError(f"{name} cannot be called with these arguments: {error}")
+        hint = ""
+        if "missing" in str(error):
+            hint = "; give a parameter that is injected a default, as in x: X = Depends()"
+        elif "unexpected keyword" in str(error) and OPTIONS & kwargs.keys():
+            option = min(OPTIONS & kwargs.keys())
+            hint = f"; options are bound before: later(fn, {option}=...)(...)"
+        failure = TypeError(f"{name} cannot be called with these arguments: {error}{hint}")
     else:
         for parameter, value in bound.arguments.items():
             _require_json_argument(name, parameter, value, bound.signature.parameters[parameter])

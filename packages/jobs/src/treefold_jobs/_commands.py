@@ -12,11 +12,10 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar, cast
 
 from treefold_jobs import _engine as engine
-from treefold_jobs._process import here
+from treefold_jobs._process import Application, here
 from treefold_jobs._running import format_masked_arguments
 from treefold_jobs._schedules import load_schedules
 from treefold_orm import ORMError, aclose_all
@@ -56,9 +55,11 @@ def worker(
     drain: bool = False,
     dev: bool = False,
     app_dir: str = ".",
+    app: Application,
 ) -> int:
     """Run the jobs that the application has enqueued, and its schedules.
 
+    The application is started first, with its startup hooks, and its shutdown hooks run at the end.
     Ends on SIGTERM or Ctrl-C: it takes no further job and waits for those that run.
 
     Args:
@@ -85,13 +86,13 @@ def worker(
     forward_pgqueuer_log()
 
     async def run_worker() -> None:
-        loop = asyncio.get_running_loop()
-        # the executor of asyncio has cpus + 4 threads and 32 at most: plain functions beyond these
-        # would wait, though they count as running
-        loop.set_default_executor(ThreadPoolExecutor(concurrency, "treefold-job"))
-        here.loop = loop
-        working = Worker(options, schedules)
-        await working.run()
+        here.app, here.loop = app, asyncio.get_running_loop()
+        # plain functions beyond the limit would wait, though they count as running
+        app.threads.limit += concurrency
+        working = Worker(options, schedules, in_thread=app.threads.run)
+        working.watch_signals()  # before the hooks: a signal ends the worker in order once they ran
+        async with app.lifespan():
+            await working.run()
         if working.put_back:  # a plain function cannot be stopped, and would be waited for
             # os._exit() flushes nothing
             logging.shutdown()
@@ -99,6 +100,9 @@ def worker(
 
     asyncio.run(run_worker())
     return 0
+
+
+cast("Any", worker).role = "worker"  # of the application, which its hooks read
 
 
 @_queue_command

@@ -105,11 +105,16 @@ def insert_job(call: Call) -> None:
     from pgqueuer.queries import SyncQueries
 
     SyncQueries(_BlockingConnection()).enqueue(
-        here.queue, call.to_json().encode(), headers=_build_headers(call)
+        here.queue,
+        call.to_json().encode(),
+        headers=_build_headers(call),
+        execute_after=call.delivery.compute_delay(),
+        dedupe_key=_build_unique_key(call.unique_name),
+        on_conflict="skip",
     )
 
 
-async def ainsert_job(call: Call, *, once: str | None = None) -> None:
+async def ainsert_job(call: Call, *, once: str = "") -> None:
     """Keep a job; in a transaction it is kept if that commits.
 
     Args:
@@ -121,10 +126,15 @@ async def ainsert_job(call: Call, *, once: str | None = None) -> None:
         here.queue,
         call.to_json().encode(),
         headers=_build_headers(call),
-        # with the queue: applications that share a database share the unique index of these keys
-        dedupe_key=once and f"{here.queue} {once}",
+        execute_after=call.delivery.compute_delay(),
+        dedupe_key=_build_unique_key(once or call.unique_name),
         on_conflict="skip",
     )
+
+
+def _build_unique_key(name: str) -> str | None:
+    # with the queue: applications that share a database share the unique index of these keys
+    return f"{here.queue} {name}" if name else None
 
 
 def _build_headers(call: Call) -> dict[str, str] | None:

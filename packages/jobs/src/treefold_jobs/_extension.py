@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from treefold_jobs._process import LogContext, choose_queue_name, here
 
 
 class Application(Protocol):
-    """The attribute of an application that is read here; `dev` and `names` where it has them."""
+    """The attribute of an application that is read here; others where it has them."""
 
     root: Path
 
@@ -23,12 +23,13 @@ class Application(Protocol):
 class Jobs:
     """One for each application."""
 
-    def __init__(self) -> None:
-        self._root = Path()
+    _app: Application
 
     def setup(self, app: Application) -> None:
         """Take over the names of the application, by which its workers find its jobs."""
-        self._root = app.root
+        self._app = app
+        # it provides parameters, unless it is of a test
+        here.app = cast("Any", app) if hasattr(app, "scope") else None
         here.dev = bool(getattr(app, "dev", False))
         here.queue = choose_queue_name(getattr(app, "names", None))
 
@@ -42,10 +43,11 @@ class Jobs:
         Raises:
             ConfigurationError: the project uses jobs, and its database cannot keep them.
         """
+        self.setup(self._app)  # another application may have been set up meanwhile
         here.loop = asyncio.get_running_loop()
         # after the routes are imported, so that a project with jobs has imported this module
         if "treefold_jobs._enqueueing" in sys.modules:
             from treefold_jobs._enqueueing import check_jobs_can_run
 
             # it parses the modules of the project, and would hold up the loop for so long
-            await asyncio.to_thread(check_jobs_can_run, self._root)
+            await asyncio.to_thread(check_jobs_can_run, self._app.root)

@@ -6,14 +6,83 @@ Jobs import neither the application nor its log; their extension is handed both.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
+
+PlanValues: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
+"""Resolves the injected parameters of a function, by name."""
 
 QUEUE = "treefold"
 """Begins the names of all queues; that of code without an application."""
 OUTSIDE = "-"
 """The request id outside of any request."""
+
+
+class InjectionScope(Protocol):
+    """A scope of an application, in which dependencies are entered and left."""
+
+    async def __aenter__(self) -> InjectionScope: ...
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any, /) -> None: ...
+
+    def plan_values(
+        self, fn: Callable[..., Any], *, given: Collection[str] = ()
+    ) -> PlanValues | None:
+        """Plan the parameters of a function that are not given; None if nothing provides any."""
+        ...
+
+
+class WorkerThreads(Protocol):
+    """The threads of an application for plain functions.
+
+    Attributes:
+        limit: how many there are at most.
+    """
+
+    limit: int
+
+    async def run(self, function: Callable[..., Any], /, *args: Any) -> Any:
+        """Call a function in a thread, which the end of the process does not wait for."""
+        ...
+
+    def allow_one_more(self) -> AbstractContextManager[None]:
+        """Raise the limit for a block in which one of them waits for the event loop."""
+        ...
+
+
+class Lifespan(Protocol):
+    """Startup and shutdown of an application, its hooks and extensions included.
+
+    Attributes:
+        started: True between the two.
+    """
+
+    started: bool
+
+    def __call__(self) -> AbstractAsyncContextManager[Any]:
+        """Start the application for a block."""
+        ...
+
+
+class Application(Protocol):
+    """The parts of a treefold application that jobs use."""
+
+    @property
+    def lifespan(self) -> Lifespan:
+        """Its startup and shutdown."""
+        ...
+
+    @property
+    def threads(self) -> WorkerThreads:
+        """Its threads for plain functions."""
+        ...
+
+    def scope(self) -> InjectionScope:
+        """Return a scope for injection outside of requests."""
+        ...
 
 
 class LogContext(Protocol):
@@ -39,12 +108,14 @@ class Process:
 
     Attributes:
         queue: the name under which its jobs wait: applications may have one database.
+        app: the application, which provides parameters; None for the ORM alone.
     """
 
     queue: str = QUEUE
     log: LogContext | None = None
     dev: bool = False
     loop: asyncio.AbstractEventLoop | None = None
+    app: Application | None = None
 
     def request_id(self) -> str:
         """Return the id of the current request, or an empty text."""

@@ -10,12 +10,13 @@ import contextlib
 import inspect
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 from treefold_jobs import _outcomes as outcomes
 from treefold_jobs._call import Call
+from treefold_jobs._injecting import bind_call, plan_injected_values
 from treefold_jobs._process import here
 from treefold_orm import ORMError
 
@@ -23,6 +24,9 @@ log = logging.getLogger("treefold.jobs")
 
 LONGEST_LINE = 1000
 """Characters of the arguments in a log line."""
+
+
+InThread: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class JobFailed(ORMError):
@@ -41,22 +45,26 @@ def run(call: Call) -> None:
         raise _wrap_error(error) from error
 
 
-async def arun(call: Call) -> None:
-    """Run a function: an async one on this loop, a plain one in a thread.
+async def arun(call: Call, in_thread: InThread = asyncio.to_thread) -> None:
+    """Run a function with its injected parameters: on this loop, or a plain one in a thread.
+
+    Args:
+        in_thread: calls a plain function in a thread.
 
     Raises:
         JobFailed: it failed.
     """
     try:
         function = call.resolve()
-        if inspect.iscoroutinefunction(function):
-            await function(*call.args, **call.kwargs)
-            return
-        outcome, error = await asyncio.to_thread(_call_and_capture_error, function, call)
-        if error is not None:
-            raise error
-        if inspect.isawaitable(outcome):
-            await outcome
+        async with bind_call(call, function) as bound:
+            if inspect.iscoroutinefunction(function):
+                await function(*bound.args, **bound.kwargs)
+                return
+            outcome, error = await in_thread(_call_and_capture_error, function, bound)
+            if error is not None:
+                raise error
+            if inspect.isawaitable(outcome):
+                await outcome
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -67,7 +75,7 @@ async def arun(call: Call) -> None:
 
 
 def _call_and_capture_error(
-    function: Callable[..., Any], call: Call
+    function: Callable[..., Any], call: inspect.BoundArguments
 ) -> tuple[Any, None] | tuple[None, BaseException]:
     try:
         return function(*call.args, **call.kwargs), None
@@ -75,11 +83,14 @@ def _call_and_capture_error(
         return None, error  # a StopIteration that is raised never reaches a future, which waits on
 
 
-def is_async(call: Call) -> bool:
-    """Return True if the function is async; False if it is plain or cannot be imported."""
+def needs_loop(call: Call) -> bool:
+    """Return True if the function is async or has injected parameters, or cannot be called."""
     with contextlib.suppress(Exception):
-        return inspect.iscoroutinefunction(call.resolve())
-    return False
+        function = call.resolve()
+        bound = inspect.signature(function).bind(*call.args, **call.kwargs)
+        is_async = inspect.iscoroutinefunction(function)
+        return is_async or plan_injected_values(function, bound) is not None
+    return True
 
 
 def _wrap_error(error: BaseException) -> JobFailed:

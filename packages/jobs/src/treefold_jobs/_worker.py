@@ -100,8 +100,15 @@ class Worker:
         put_back: how many running jobs the end of the grace period has put back into the queue.
     """
 
-    def __init__(self, options: Options, schedules: list[Schedule]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        schedules: list[Schedule],
+        *,
+        in_thread: running.InThread = asyncio.to_thread,
+    ) -> None:
         self.put_back = 0
+        self._in_thread = in_thread
         self._options = options
         self._schedules = [] if options.drain else schedules
         self._seats = asyncio.Semaphore(options.concurrency)  # one for each job that runs
@@ -115,15 +122,11 @@ class Worker:
     # -- begin and end ----------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Work until SIGTERM or SIGINT, or with `drain` until no job waits.
+        """Work until `request_stop`, or with `drain` until no job waits.
 
         Raises:
             ConfigurationError: the database lacks the tables.
         """
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with contextlib.suppress(NotImplementedError):  # on Windows the process just ends
-                loop.add_signal_handler(number, self.request_stop, number)
         most, due = self._options.concurrency, len(self._schedules)
         log.info("worker started: concurrency %d, schedules %d", most, due)
         try:
@@ -131,6 +134,13 @@ class Worker:
         finally:
             await aclose_all()
         log.info("worker stopped")
+
+    def watch_signals(self) -> None:
+        """Stop at SIGTERM and SIGINT."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError):  # on Windows the process just ends
+                loop.add_signal_handler(number, self.request_stop, number)
 
     def request_stop(self, number: int = signal.SIGTERM) -> None:
         """Take no further job; after the grace period, put those that still run back."""
@@ -278,7 +288,7 @@ class Worker:
             raise RetryRequested(reason="the database was away before the job began") from error
         start = perf_counter()
         # a task of its own: the grace period ends it, while this one records the outcome
-        task = asyncio.ensure_future(running.arun(call))
+        task = asyncio.ensure_future(running.arun(call, self._in_thread))
         self._running[task] = (job, starts)
         try:
             await self._wait_or_cancel_job(task)

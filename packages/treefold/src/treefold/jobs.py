@@ -1,7 +1,13 @@
 """Durable background work: the public names of `treefold_jobs`."""
 
 try:
-    from treefold_jobs import Schedule as Schedule, aenqueue as aenqueue, enqueue as enqueue
+    from treefold_jobs import (
+        Schedule as Schedule,
+        aenqueue as aenqueue,
+        alater as alater,
+        enqueue as enqueue,
+        later as later,
+    )
 except ModuleNotFoundError as error:
     if error.name != "treefold_jobs":
         raise
@@ -9,4 +15,4 @@ except ModuleNotFoundError as error:
         "treefold.jobs needs treefold-jobs: pip install treefold-jobs", name=error.name
     ) from None
 
-__all__ = ["Schedule", "aenqueue", "enqueue"]
+__all__ = ["Schedule", "aenqueue", "alater", "enqueue", "later"]

@@ -278,6 +278,7 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
 
     failures: list[Finding] = []
     app = Application(root, settings=settings)
+    app.role = "command"
     install(app, lambda name, error: failures.append(Finding(FAIL, name, format_error_line(error))))
     checks = asyncio.run(readiness(app, timeout=_LONGEST))
     for check in checks:
@@ -313,6 +314,7 @@ def check_by_booting(root: Path, settings: "Settings") -> Iterator[Finding]:
     except RouterError:
         return  # `layout` reports the missing folder
     app = Application(root, settings=dataclasses.replace(settings, log_level="CRITICAL"))
+    app.role = "command"
     try:
         # Output of modules goes to standard error; an exception becomes a finding.
         with contextlib.redirect_stdout(sys.stderr), _preserve_log_level():

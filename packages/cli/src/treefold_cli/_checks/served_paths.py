@@ -181,6 +181,7 @@ def _load_boot_files(
 
     with translate_to_command_error(TreefoldError):
         app = Application(root, dev=True)
+        app.role = "command"
     files = None
     try:
         # Output of modules goes to standard error, and errors into the explanation.

@@ -10,14 +10,16 @@ The value is a function like those in `commands/`, or a plain one (`plain_comman
 signature is the options, its docstring the help, its result the exit code. A name of two words is a
 command in a group. A function with a true attribute `needs_project` runs with the settings of the
 project read, its extensions set up and its models imported; its option `dev` is that of the
-application.
+application, whose `role` is that of the function, or else `command`. A parameter `app` is the
+application itself, which it may start: `async with app.lifespan():`.
 """
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial, wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from treefold_cli._console.errors import CommandError
+from treefold_cli._console.errors import CommandError, translate_to_command_error
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -60,8 +62,13 @@ def _adapt_plugin_command(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run_in_project(*arguments: Any, **options: Any) -> Any:
         from treefold_cli._console.project import load_project
+        from treefold_http import TreefoldError
 
-        with load_project(options.get("app_dir", "."), dev=options.get("dev", False)):
-            return command(*arguments, **options)
+        folder, dev = options.get("app_dir", "."), options.get("dev", False)
+        with load_project(folder, dev=dev, role=getattr(function, "role", "command")) as app:
+            if "app" in signature(function).parameters:
+                options["app"] = app
+            with translate_to_command_error(TreefoldError):
+                return command(*arguments, **options)
 
     return run_in_project

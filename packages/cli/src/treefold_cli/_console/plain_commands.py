@@ -36,6 +36,7 @@ def adapt_for_typer(function: Callable[..., Any]) -> Callable[..., Any]:
             annotation=_annotate_parameter(one, hints[one.name], about.get(one.name, "")),
         )
         for one in inspect.signature(function).parameters.values()
+        if one.name != "app"  # handed over by `extra_commands`
     ]
 
     def call_with_parsed_values(**values: Any) -> Any:

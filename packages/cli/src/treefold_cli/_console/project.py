@@ -8,8 +8,13 @@ import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import MISUSE, CommandError, translate_to_command_error
+
+if TYPE_CHECKING:
+    from treefold_http import Application
+    from treefold_http.extensions import Role
 
 _typed_in = ""
 
@@ -93,12 +98,15 @@ def require_api_folder(app_dir: str) -> Path:
 
 
 @contextlib.contextmanager
-def load_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, None]:
+def load_project(
+    app_dir: str, *, dev: bool = False, role: "Role" = "command"
+) -> Generator["Application", None, None]:
     """Run a block with the extensions of a project set up and its models imported.
 
     Args:
         app_dir: the application root as it was typed.
         dev: load it as `treefold dev` does.
+        role: of the application, which the block is given.
 
     Raises:
         CommandError: `app_dir` is no folder, or an extension or a model cannot be used.
@@ -111,12 +119,13 @@ def load_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, No
     from treefold_logging import flush
 
     app = Application(app_dir, dev=dev)
+    app.role = role
     try:
         # Output of models goes to standard error, not into the output of the command.
         with translate_to_command_error(TreefoldError), contextlib.redirect_stdout(sys.stderr):
             load_models(app)
         flush()
-        yield
+        yield app
     finally:
         flush()
         asyncio.run(release(app))

@@ -103,6 +103,7 @@ def _boot_and_find_problems(
     from treefold_logging import flush, scrub
 
     app = Application(app_dir)
+    app.role = "command"
     try:
         # Output of handlers goes to standard error, not into the report.
         with (

@@ -75,6 +75,7 @@ def _boot_and_build_document(
         quiet = contextlib.redirect_stdout(sys.stderr)
         with quiet, translate_to_command_error(TreefoldError), show_progress("Describing"):
             app = Application(app_dir, settings=Settings.load(Path(app_dir)).with_secret())
+            app.role = "command"
             app.boot()
             try:
                 if asyncapi:

@@ -59,7 +59,9 @@ def _create_shell_application(app_dir: str) -> "Application":
     settings = Settings.load(Path(app_dir))
     environment = settings.environment or "production"
     settings = dataclasses.replace(settings, environment=environment)
-    return Application(app_dir, dev=True, settings=settings)
+    app = Application(app_dir, dev=True, settings=settings)
+    app.role = "command"
+    return app
 
 
 def _collect_model_classes() -> Mapping[str, type]:

@@ -6,13 +6,17 @@ when it ends. The values of the application have scopes of their own, until the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._injection.resolver import Injection, plan_call
 from treefold_http._runtime.background import BackgroundTasks
 from treefold_http._runtime.current_application import enter_application
 from treefold_http._runtime.exit_callbacks import ExitCallback, run_exit_callbacks
+from treefold_http._types.parameters import list_parameters
 from treefold_http._wire.aliases import AnyCallable
 
 if TYPE_CHECKING:
@@ -46,6 +50,25 @@ class InjectionContext:
         run: Callable[[Any], Any] = plan_call(fn, self._injection, kind="nothing")[0]
         return await run(self)
 
+    def plan_values(
+        self, fn: AnyCallable, *, given: Collection[str] = ()
+    ) -> Callable[[], Awaitable[dict[str, Any]]] | None:
+        """Plan the injected parameters of a function that other code calls.
+
+        Args:
+            given: the parameters that the caller passes.
+
+        Returns:
+            A function that returns the values by name, without those of parameters whose own
+            default is used; None if there are none.
+
+        Raises:
+            InjectionError: as `call`.
+        """
+        collector = _make_collector(fn, given)
+        run, contract = plan_call(collector, self._injection, kind="nothing")
+        return partial(cast("Any", run), self) if contract.arguments else None
+
     async def close(self, error: BaseException | None = None) -> None:
         """Exit the generator dependencies, last first.
 
@@ -70,3 +93,16 @@ class InjectionContext:
             await self.close(error)
         finally:
             self._entering.__exit__(None, None, None)
+
+
+def _make_collector(fn: AnyCallable, given: Collection[str]) -> AnyCallable:
+    """Return a function with the parameters of `fn` that are not given, which returns them."""
+    kept = [one for one in list_parameters(fn) if one.name not in given]
+
+    @functools.wraps(fn)  # annotations are resolved in the module of `fn`
+    async def collect_values(**values: Any) -> dict[str, Any]:
+        return values
+
+    keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in kept]
+    cast("Any", collect_values).__signature__ = inspect.Signature(keyword_only)
+    return collect_values

@@ -218,8 +218,14 @@ class _Resolver:
         if isinstance(default, Dependency):
             marker = default
         kind = node.bare_annotation
+        means_type = False
         if isinstance(marker, Dependency):
-            return self.resolve_dependency(marker.call or kind, function, cached=marker.use_cache)
+            # `Depends()` alone: a new object of the type would have fields that the client sends
+            means_type = marker.call is None and self.has_value_of(kind)
+            if not means_type:
+                call = marker.call or kind
+                return self.resolve_dependency(call, function, cached=marker.use_cache)
+            marker = None
         if kind is Connection:  # a dependency for requests and sockets alike
             kind = "request" if self.kind == "nothing" else self.kind
             return self.resolve_connection_argument(kind, function)
@@ -227,7 +233,7 @@ class _Resolver:
             return self.resolve_connection_argument(_CONNECTIONS[kind], function)
         if name == "background" or kind is BackgroundTasks:
             return Argument("background")
-        in_path = name in self.path_parameters
+        in_path = name in self.path_parameters and not means_type
         if in_path and kind in (EMPTY, str, Any) and not node.markers:
             return Argument("path", name)
         # a provider would hide what the client asks for in the path
@@ -238,6 +244,14 @@ class _Resolver:
             parameter, node, marker, in_path=in_path, function=function, kind=self.kind
         )
         return replace(sent, call=call_number) if sent is not None and call_number > 1 else sent
+
+    def has_value_of(self, kind: Any) -> bool:
+        """Return True if a parameter of this type needs no marker."""
+        if kind in (Connection, BackgroundTasks, *_CONNECTIONS):
+            return True
+        found = self.injection.providers.find_for_parameter(kind, "")
+        # the factory itself may ask for an instance that the class makes
+        return found is not None and found.factory not in self.ancestors
 
     def resolve_connection_argument(self, wanted_kind: str, function: AnyCallable) -> Argument:
         if wanted_kind != self.kind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from treefold_http._wire.aliases import AnyCallable
 
@@ -23,12 +23,17 @@ if TYPE_CHECKING:
     from treefold_router import Route, RouteTable
 
 
+Role: TypeAlias = Literal["serve", "worker", "command", "test"]
+"""The process of an application: a server, a worker of jobs, a command of the tool, a test run."""
+
+
 class Runtime(Protocol):
     """The application that serves a connection.
 
     Attributes:
         root: the application root, the folder that holds `Api/`.
         dev: True in development.
+        role: the kind of its process.
         state: attributes of the project, set by its startup hooks.
         threads: worker threads for plain functions.
         background: runs background tasks.
@@ -37,6 +42,7 @@ class Runtime(Protocol):
 
     root: Path
     dev: bool
+    role: Role
     state: State
     threads: WorkerThreads
     background: BackgroundOwner

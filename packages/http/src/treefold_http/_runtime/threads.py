@@ -14,7 +14,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
@@ -109,6 +110,21 @@ class WorkerThreads:
         if type(result) is _Raised:
             raise result.error
         return result
+
+    @contextmanager
+    def allow_one_more(self) -> Generator[None]:
+        """Raise the limit for a block in which one of these threads waits for the event loop.
+
+        The code on the loop may call plain functions in these threads, and would wait for ever
+        where all of them wait for it.
+        """
+        with self._lock:
+            self.limit += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.limit -= 1
 
     def shutdown(self) -> None:
         """End every thread after the queued work; new work starts new threads."""
