@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import assert_type
+from typing import TypedDict, assert_type
 
 from treefold import Depends, NotFound, Request
 from treefold.orm import (
@@ -13,6 +13,7 @@ from treefold.orm import (
     F,
     FilterSet,
     Model,
+    Page,
     Q,
     Reverse,
     SearchIndex,
@@ -51,6 +52,16 @@ class Shelf(FilterSet):
     fields = {"author__name": ["exact"], "cents": ["gte", "lte"]}  # noqa: RUF012 - as users do
     names = {"author": "author__name"}  # noqa: RUF012 - as above
     ordering = ("title",)
+
+
+class BookOut(TypedDict):
+    title: str
+    cents: int
+
+
+async def paged(shelf: Shelf) -> Page[BookOut]:
+    assert_type((await shelf.apage(BookOut)).items, list[BookOut])
+    return await shelf.apage(BookOut, Book.objects.filter(stock__gt=0))
 
 
 async def listed(request: Request) -> list[dict[str, object]]:

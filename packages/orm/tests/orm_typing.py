@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import uuid
-from typing import Any, Self, assert_type
+from typing import Any, Self, TypedDict, assert_type
 
 from treefold_orm import (
     CASCADE,
@@ -21,6 +21,7 @@ from treefold_orm import (
     Condition,
     Count,
     ExclusionConstraint,
+    FilterSet,
     Func,
     Index,
     Lower,
@@ -287,3 +288,24 @@ async def decorated(number: int) -> str:
 async def decorated_is_typed() -> None:
     """The decorated function is what it was."""
     assert_type(await decorated(1), str)
+
+
+class BookOut(TypedDict):
+    """A shape of items."""
+
+    title: str
+
+
+class BookList(FilterSet):
+    """A list of books."""
+
+    model = Book
+
+
+async def list_books(books: BookList) -> Page[BookOut]:
+    assert_type(books.page(BookOut), Page[BookOut])
+    assert_type((await books.apage(BookOut, Book.objects.filter(pages=1))).total, int | None)
+    rows = await Book.objects.akeyset(3)
+    items: Page[BookOut] = rows  # type: ignore[assignment]  # rows are no items
+    del items
+    return await books.apage(BookOut)

@@ -33,6 +33,7 @@ from treefold_http._extensions.members import (
     LogContext as LogContext,
     Pending as Pending,
     Refusal as Refusal,
+    ResultForm as ResultForm,
     SessionStore as SessionStore,
     SpanFactory as SpanFactory,
 )
@@ -117,6 +118,26 @@ class Extension(Protocol):
         their objects refer to each other without an import, as models do that name each other.
         """
         return ()
+
+    def parameters(self, kind: type[Any]) -> Callable[..., Any] | None:
+        """Return a function that makes a parameter of this type, or None for another type.
+
+        A handler that takes such a parameter takes those of the function instead: keyword-only,
+        with scalars or lists of scalars as their types, a default, and a description as the
+        `documentation` of an object in `Annotated`. They are read from the query, whatever their
+        names: a list from repeated names and from commas. A name of the query that no input and no
+        credential of the route takes is refused. The function is called once for a request, on the
+        event loop; for one type it is always the same function.
+        """
+        del kind
+
+    def result(self, annotation: Any) -> ResultForm | None:
+        """Return how results of a declared type are answered, or None for another type.
+
+        Args:
+            annotation: the `response_model` of a handler, or else its return annotation.
+        """
+        del annotation
 
     async def ready(self) -> Sequence[Check]:
         """Check the resources of the extension, for the readiness probe and `doctor`.

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         IntegerChoices as IntegerChoices,
         TextChoices as TextChoices,
     )
+    from treefold_orm._lists.filter_set import FilterSet as FilterSet, filter_from as filter_from
     from treefold_orm._models.related import (
         ManyRelated as ManyRelated,
         RelatedManager as RelatedManager,
@@ -96,12 +97,7 @@ if TYPE_CHECKING:
     )
     from treefold_orm._operations.raw import araw as araw, raw as raw
     from treefold_orm._queries.cte import CTE as CTE
-    from treefold_orm._queries.untrusted import (
-        FilterSet as FilterSet,
-        Tainted as Tainted,
-        filter_from as filter_from,
-        taint as taint,
-    )
+    from treefold_orm._queries.untrusted import Tainted as Tainted, taint as taint
     from treefold_orm._runtime.open_transaction import Transaction as Transaction
     from treefold_orm._runtime.transactions import transaction as transaction
     from treefold_orm._schema.create import acreate_all as acreate_all, create_all as create_all
@@ -134,6 +130,7 @@ _MODULES = {
     "Right RPad RTrim Substr Trim Upper",
     "_functions.windows": "CumeDist DenseRank Exists FirstValue GroupRange Lag LastValue Lead "
     "NthValue Ntile PercentRank Rank RowNumber RowRange Subquery ValueRange Window",
+    "_lists.filter_set": "FilterSet filter_from",
     "_models.related": "ManyRelated RelatedManager",
     "_models.reverse": "Reverse",
     "_operations.explaining": "PlanStep",
@@ -141,7 +138,7 @@ _MODULES = {
     "_operations.prefetching": "aprefetch_related_objects prefetch_related_objects",
     "_operations.raw": "araw raw",
     "_queries.cte": "CTE",
-    "_queries.untrusted": "FilterSet Tainted filter_from taint",
+    "_queries.untrusted": "Tainted taint",
     "_runtime.open_transaction": "Transaction",
     "_runtime.transactions": "transaction",
     "_schema.create": "acreate_all create_all",

@@ -12,11 +12,13 @@ from treefold_http._extensions.members import (
     Check,
     LogContext,
     Pending,
+    ResultForm,
     SessionStore,
     SpanFactory,
 )
 from treefold_http._runtime.background import run_in_loop_or_thread
 from treefold_http._runtime.runtime import Runtime
+from treefold_http._wire.aliases import AnyCallable
 from treefold_logging import get_logger
 
 
@@ -39,6 +41,25 @@ def session_store_of(extensions: Sequence[Any]) -> SessionStore | None:
         offer: Callable[[], SessionStore | None] | None = getattr(extension, "session_store", None)
         if offer is not None and (store := offer()) is not None:
             return store
+    return None
+
+
+def find_parameter_function(extensions: Sequence[Any], kind: object) -> AnyCallable | None:
+    """Return the function of the first extension that takes a type of parameters apart."""
+    for extension in extensions:
+        read: Callable[[object], AnyCallable | None] | None
+        read = getattr(extension, "parameters", None)
+        if read is not None and (function := read(kind)) is not None:
+            return function
+    return None
+
+
+def find_result_form(extensions: Sequence[Any], annotation: object) -> ResultForm | None:
+    """Return the form of the first extension that knows a type of results."""
+    for extension in extensions:
+        read: Callable[[object], ResultForm | None] | None = getattr(extension, "result", None)
+        if read is not None and (form := read(annotation)) is not None:
+            return form
     return None
 
 

@@ -93,6 +93,29 @@ class SessionStore(Protocol):
         ...
 
 
+class ResultForm(Protocol):
+    """How results are answered whose declared type an extension knows, as `result()` returns it."""
+
+    @property
+    def type(self) -> Any:
+        """The type that results are held to, as a `response_model`, and that documents show."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The header fields that an answer may have, with their descriptions."""
+        ...
+
+    def build_fields(self, result: object, query: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+        """Return the header fields of one answer.
+
+        Args:
+            result: the return value of the handler; it may be of another type.
+            query: the names and values of the query, in their order, without credentials.
+        """
+        ...
+
+
 class SpanFactory(Protocol):
     """Opens a span around a piece of work, as `start_as_current_span` of OpenTelemetry does."""
 

@@ -122,6 +122,13 @@ class Contract:
         """Return the declared type of the responses with a status; None for any type."""
         return next((each.type for each in self.outputs if each.status == status), None)
 
+    def find_output_headers(self, status: str) -> tuple[tuple[str, str], ...]:
+        """Return the header fields of extensions in the responses with a status."""
+        named = next((each for each in self.outputs if each.status == status), None)
+        if named is None and status.startswith("2"):
+            named = next((each for each in self.outputs if each.status is None), None)
+        return () if named is None else named.headers
+
     @property
     def dependency_functions(self) -> list[AnyCallable]:
         """The dependencies of the handler."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
+from treefold_http._extensions.calls import find_parameter_function
 from treefold_http._injection.compiler import compile_call, compile_split_call
 from treefold_http._injection.contract import OPAQUE, Argument, Call, Contract, Input, Shared, Step
 from treefold_http._injection.dependencies import Dependency
 from treefold_http._injection.early_steps import find_steps_before_cache
+from treefold_http._injection.extension_inputs import build_extension_input
 from treefold_http._injection.markers import find_marker
 from treefold_http._injection.providers import Provider, Providers
 from treefold_http._injection.resolve_source import resolve_source
@@ -32,6 +34,7 @@ from treefold_http._responses.endpoints import Endpoint
 from treefold_http._runtime.background import BackgroundTasks
 from treefold_http._types.parameters import EMPTY, InjectionError, format_callable, list_parameters
 from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._types.tree import ForeignType
 from treefold_http._websockets.websocket import WebSocket
 from treefold_http._wire.aliases import AnyCallable
 
@@ -64,11 +67,13 @@ class Injection:
         in_thread: runs a plain function in a worker thread.
         overrides: replacements of dependencies and providers.
         providers: values by type and name.
+        extensions: those that may know types of parameters and results; filled by the boot.
     """
 
     in_thread: AnyCallable
     overrides: Mapping[Any, AnyCallable]
     providers: Providers
+    extensions: list[Any] = field(default_factory=list[Any])
 
 
 def plan_call(
@@ -240,6 +245,11 @@ class _Resolver:
         provider = None if in_path else self.injection.providers.find_for_parameter(kind, name)
         if provider is not None:
             return self.resolve_provider(provider, kind, function)
+        # extensions are not asked about each `str`, and the query is that of a connection
+        if isinstance(node, ForeignType) and isinstance(kind, type) and self.kind != "nothing":
+            made = find_parameter_function(self.injection.extensions, kind)
+            if made is not None:
+                return self.resolve_extension_parameters(made)
         sent = resolve_source(
             parameter, node, marker, in_path=in_path, function=function, kind=self.kind
         )
@@ -308,6 +318,21 @@ class _Resolver:
         for check in build_scope_checks(function) if self.kind != "nothing" else ():
             self.calls += 1
             self.add_step(Call(check, (Argument("connection"),), self.calls))
+
+    def resolve_extension_parameters(self, function: AnyCallable) -> Argument:
+        """Return the value of a function of an extension, made once of names of the query."""
+        if (known := self.values.get(function)) is not None:
+            return known
+
+        async def call_with_values(values: Mapping[str, object]) -> object:
+            return function(**values)
+
+        # a call of its own: its errors are sent before another function gets the value
+        self.calls += 1
+        number = self.calls
+        arguments = (self.add_step(build_extension_input(function, number)),)
+        value = self.values[function] = self.add_step(Call(call_with_values, arguments, number))
+        return value
 
     def refuse_cycle(self, call: AnyCallable) -> None:
         if call in self.ancestors:

@@ -24,7 +24,9 @@ from treefold_http._chains.middleware_chain import (
 )
 from treefold_http._chains.socket_chain import compose_socket_chain, require_layers_guard_socket
 from treefold_http._chains.subtrees import Under
+from treefold_http._extensions.calls import find_result_form
 from treefold_http._injection.contract import OPAQUE, Contract
+from treefold_http._injection.extension_inputs import admit_credential_names
 from treefold_http._injection.resolver import (
     build_connection_only_contract,
     has_only_parameter,
@@ -85,22 +87,30 @@ def compose_route_plan(
     if module.middlewares:
         prepare_middleware_entries(app, module.middlewares, app.extensions)
     chosen = _select_checked_route_middlewares(route, module, project_middlewares)
+    model, form = module.response_model, None
     if route.method != WEBSOCKET:
-        check_return_type(module.handler, module.response_model)
+        annotated = check_return_type(module.handler, model)
+        form = find_result_form(app.injection.extensions, model or annotated.annotation)
+        model = model if form is None else form.type
     early, run, contract = _build_endpoint_and_contract(app, route, module.handler, chosen)
     outputs = ()
-    if module.response_model is not None or module.responses:
-        outputs = read_declared_outputs(module.response_model, module.responses)
+    if model is not None or module.responses:
+        outputs = read_declared_outputs(model, module.responses)
+        if form is not None:
+            outputs = (replace(outputs[0], headers=tuple(form.headers.items())), *outputs[1:])
         contract = replace(contract, outputs=outputs)
-    if module.response_model is not None:
+    if model is not None:
         # Imported for the first module that has one: other projects do not pay for it.
         from treefold_http._responses.response_model import (
             apply_response_model,
+            apply_result_form,
             apply_websocket_message_model,
         )
 
         if route.method == WEBSOCKET:
             run = apply_websocket_message_model(run, outputs, route.file)
+        elif form is not None:
+            run = apply_result_form(run, form, outputs, module.status_code, route.file)
         else:
             run = apply_response_model(run, outputs, module.status_code, route.file)
     if route.method != WEBSOCKET:
@@ -190,6 +200,7 @@ def _build_and_configure_layers(
     run_before_cache: Endpoint | None,
 ) -> list[Any]:
     """Return the layers of a route; its cache learns what the handler declares."""
+    admit_credential_names(contract, chosen_entries)
     is_split = run_before_cache is not None
     layers = build_route_layers(route, chosen_entries, has_steps_before_cache=is_split)
     if route.method == WEBSOCKET:

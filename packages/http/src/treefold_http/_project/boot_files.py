@@ -65,6 +65,7 @@ def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings)
         lambda: _load_and_set_up_extensions(app, space, findings),
         lambda project: project.extensions,
     )
+    app.injection.extensions[:] = [*app.installed, *extensions]
     on_startup, on_shutdown, error_format = findings.read_or_keep_former(
         lambda: _load_hooks(space, findings),
         lambda project: (project.on_startup, project.on_shutdown, project.error_format),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Annotated, Any, Union, cast
 
+from treefold_http._extensions.members import ResultForm
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.response import BODILESS, Response
@@ -24,6 +25,7 @@ from treefold_http._types.tree import (
     TypeNode,
     list_direct_union_options,
 )
+from treefold_logging import is_sensitive
 
 
 def apply_response_model(
@@ -46,6 +48,32 @@ def apply_response_model(
         return hold(await run(connection))
 
     return run_and_serialize
+
+
+def apply_result_form(
+    run: Endpoint, form: ResultForm, outputs: Sequence[Output], status: int | None, file: str
+) -> Endpoint:
+    """Return the endpoint of `apply_response_model` with the header fields of an extension.
+
+    Args:
+        form: builds the fields of each result.
+    """
+    hold = _ResponseModel(outputs, status, file).serialize_result
+
+    async def run_and_add_fields(connection: Any) -> Any:
+        result = await run(connection)
+        held: object = hold(result)
+        if isinstance(held, Response):
+            return held
+        query = [pair for pair in connection.query.multi_items() if not is_sensitive(pair[0])]
+        if not isinstance(held, tuple):
+            own = form.build_fields(result, query)
+            return (held, status or 200, own) if own else held
+        content, code, *given = cast("tuple[object, ...]", held)
+        own = form.build_fields(result[0], query)
+        return content, code, {**own, **cast("dict[str, str]", given[0] if given else {})}
+
+    return run_and_add_fields
 
 
 def apply_websocket_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> Endpoint:

@@ -29,11 +29,15 @@ _NEVER = (
 _KNOWN = {"None", "dict", "list", "str", "bytes", "Response", "StreamingResponse", "FileResponse"}
 
 
-def check_return_type(handler: AnyCallable, response_model: Any = None) -> None:
+def check_return_type(handler: AnyCallable, response_model: Any = None) -> tree.TypeNode:
     """Refuse a handler whose response model or return annotation no response can be made of.
 
     A model of single values is allowed where the annotation says what sends them, such as
     `-> EventStream` or `-> AsyncIterator[int]`.
+
+    Returns:
+        The type of the return annotation; without one, and for the plainest ones, that of any
+        value.
 
     Raises:
         InjectionError: names the type and the way out.
@@ -50,13 +54,14 @@ def check_return_type(handler: AnyCallable, response_model: Any = None) -> None:
                 " or annotate a handler"
                 " that sends events or lines with -> EventStream or -> AsyncIterator[...]"
             )
-        return
+        return annotated
     if (refused := _find_non_response_type(annotated)) is not None:
         raise InjectionError(
             "The return annotation of `handler` must be a type that can be a response, got"
             f" {format_annotation(refused.bare_annotation)}; return a dict such as "
             '{"value": ...}, a text with str(...), or Response.json(...), and annotate that'
         )
+    return annotated
 
 
 def _may_have_return_annotation(handler: AnyCallable) -> bool:

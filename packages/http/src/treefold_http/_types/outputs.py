@@ -21,10 +21,17 @@ from treefold_http._types.tree import TypeNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A type that responses are held to; `status` is None for the status of success."""
+    """A type that responses are held to.
+
+    Attributes:
+        status: the status of the responses; None for that of success.
+        type: the type.
+        headers: the header fields that an extension adds to them, with descriptions.
+    """
 
     status: str | None
     type: TypeNode
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def read_declared_outputs(

@@ -58,6 +58,10 @@ def build_operation_responses(described: RouteDescription, schemas: Schemas) -> 
             known = responses.get(str(status))
             responses[str(status)] = _merge_response(str(status), each, known, schemas)
             _add_examples(responses[str(status)], each, described)
+    for status, response in responses.items():
+        fields = described.contract.find_output_headers(status)
+        own = {name: _build_header(words, schemas) for name, words in fields}
+        response.update({"headers": own | response.get("headers", {})} if own else {})
     if common := _build_common_headers(described, schemas):
         for response in responses.values():
             response["headers"] = common | response.get("headers", {})

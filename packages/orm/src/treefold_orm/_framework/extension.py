@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
+import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field
@@ -30,6 +33,8 @@ from treefold_orm._runtime.spans import SpanFactory, add_span_factory
 if TYPE_CHECKING:
     from treefold_orm._framework.readiness import Check
     from treefold_orm._framework.session_rows import SessionRows
+    from treefold_orm._lists.cursors import CursorSeal
+    from treefold_orm._lists.page_results import PageResult
 
 log = logging.getLogger("treefold.orm")
 
@@ -91,6 +96,7 @@ class Databases:
             **dict.fromkeys(_BUSY, _build_unavailable_response),
         }
         self._root = Path()
+        self._seal: CursorSeal | None = None
         self._addresses: Mapping[str, str] = {}
 
     def setup(self, app: Application) -> None:
@@ -100,6 +106,7 @@ class Databases:
             ConfigurationError: for an address that cannot be used; no password is quoted.
         """
         self._root = app.root
+        self._settings = app.settings
         self._addresses = dict(app.settings.databases)
         if is_diverted():
             from treefold_orm._framework.own_databases import register_test_addresses
@@ -168,6 +175,47 @@ class Databases:
         from treefold_orm._framework.session_rows import SessionRows
 
         return SessionRows()
+
+    def parameters(self, kind: type[Any]) -> Callable[..., Any] | None:
+        """Return the function that makes a `FilterSet` of names of a query; None for other types.
+
+        Raises:
+            ConfigurationError: for several workers without a secret: each would refuse the cursors
+                of the others.
+        """
+        # without the import: no class of it exists before its module does
+        lists = sys.modules.get("treefold_orm._lists.filter_set")
+        if lists is None or not issubclass(kind, lists.FilterSet):
+            return None
+        from treefold_orm._lists.parameters import find_parameter_function
+
+        self._seal = self._seal or self._make_seal()
+        return find_parameter_function(kind, self._seal)
+
+    def result(self, annotation: Any) -> PageResult | None:
+        """Return how a `Page` is answered; None for other types."""
+        paging = sys.modules.get("treefold_orm._operations.paging")
+        if paging is None or typing.get_origin(annotation) is not paging.Page:
+            return None
+        from treefold_orm._lists.page_results import PageResult
+
+        return PageResult(annotation)
+
+    def _make_seal(self) -> CursorSeal:
+        from treefold_orm._lists.cursors import CursorSeal
+
+        secret: str | None = getattr(self._settings, "secret_key", None)
+        former: Sequence[str] = getattr(self._settings, "secret_key_fallbacks", ())
+        given = [each.encode() for each in (secret, *former) if each is not None]
+        if secret is None:
+            count = getattr(getattr(self._settings, "serve", None), "workers", 1)
+            if count > 1:
+                raise errors.ConfigurationError(
+                    f"Lists beside {count} workers need a secret, which signs their cursors: set"
+                    " TREEFOLD_SECRET_KEY"
+                )
+            given = [os.urandom(32)]
+        return CursorSeal(given)
 
     def observe(self, span_factory: SpanFactory) -> Callable[[], None]:
         """Open a span around every statement of every database; return a function that stops it."""

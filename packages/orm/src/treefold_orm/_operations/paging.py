@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError
 from treefold_orm._base.statement import Operation
+from treefold_orm._building.own_rows import extend_loaded_columns
 from treefold_orm._expressions import steps
 from treefold_orm._expressions.nodes import (
     And,
@@ -52,12 +53,14 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 class Page(Generic[R]):
     """One page: its rows, and the cursors of the pages after and before it (None at the ends).
 
-    Give `next` as `after=` and `previous` as `before=`.
+    Give `next` as `after=` and `previous` as `before=`. `total` counts the rows of all pages, where
+    a `FilterSet` says so.
     """
 
     items: list[R]
     next: str | None
     previous: str | None
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,9 @@ def fetch_page(
     if any(isinstance(step, steps.JoinCTE) and not step.join.single for step in query._key):
         raise FieldError("keyset() cannot page rows that a joined CTE may repeat: order and slice")
     query, terms = _make_order_total(query)
+    columns = [term.node.expr for term in terms]
+    own = [each.column for each in columns if isinstance(each, ColumnNode) and not each.hops]
+    query = extend_loaded_columns(query, own)
     cursor = after if before is None else before
     part = query
     if cursor is not None:
@@ -176,7 +182,9 @@ def _build_beyond_condition(term: _KeysetTerm, param: Any, *, backwards: bool) -
     if param is None:
         return None if nulls_beyond else ExpressionCompare(expr, "notnull", None)
     beyond = ExpressionCompare(expr, "lt" if term.node.descending is not backwards else "gt", param)
-    if not nulls_beyond or (isinstance(expr, ColumnNode) and not expr.column.null):
+    # a column of another row is NULL where there is no such row
+    never_null = isinstance(expr, ColumnNode) and not expr.column.null and not expr.hops
+    if not nulls_beyond or never_null:
         return beyond
     return Or((beyond, ExpressionCompare(expr, "null", None)))
 

@@ -1,0 +1,138 @@
+"""Parameters that an extension knows: one object, made of many names of the query.
+
+    handler(shelf: Shelf), and an extension whose `parameters(Shelf)` is
+    make(*, title: str | None = None, year__in: list[int] | None = None, limit: int = 50)
+
+    query                        values in `bind_query`                  argument of the handler
+    ?title=Ants&year__in=1,2     {"title": "Ants", "year__in": [1, 2],   make(title="Ants", ...)
+                                  "limit": 50}
+    ?year__in=1&year__in=2       the same list
+    ?limit=x                     an error                                none: 422
+    ?titel=Ants                  an error that names `title`             none: 422
+
+The names are inputs of the contract, so the documents list them one by one. Unlike parameters of a
+dependency they are always names of the query: a path, a provider or a connection of the same name
+would answer for a filter without a word.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treefold_http._injection.contract import Contract, Input
+from treefold_http._injection.secured import read_middleware_security
+from treefold_http._injection.sources import Binder, build_value_parser
+from treefold_http._injection.text_readers import build_text_reader
+from treefold_http._requests.connection import Connection
+from treefold_http._types.parameters import InjectionError, format_callable, list_parameters
+from treefold_http._types.read import ANY, parse_annotation, resolve_annotation
+from treefold_http._types.validate import Errors, make_error_entry
+from treefold_http._wire.aliases import AnyCallable
+from treefold_http._wire.datastructures import MultiMapping
+
+_MAX_UNKNOWN = 10
+"""Unknown names that one answer lists: a request may have thousands."""
+_MAX_COMPARED = 64
+"""Characters of an unknown name whose nearest name is looked for, which takes quadratic time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """One name of the query: the input that documents show, and what takes its texts."""
+
+    sent: Input
+    take: Callable[[str | list[str] | None, Errors], object]
+
+
+def build_extension_input(function: AnyCallable, call_number: int) -> Input:
+    """Return the input that reads all parameters of a function of an extension.
+
+    Raises:
+        InjectionError: for a parameter that no text can provide.
+    """
+    parameters = list_parameters(function)
+    names = [_build_name(parameter, function, call_number) for parameter in parameters]
+    others: set[str] = set()
+
+    def bind_query(connection: Connection, errors: Errors) -> Mapping[str, object]:
+        query = connection.query
+        _refuse_unknown_names(query, others, errors)
+        return {each.sent.name: _take_texts(each, query, errors) for each in names}
+
+    return Input(
+        place="query",
+        name=format_callable(function),
+        type=ANY,
+        members=tuple(each.sent for each in names),
+        call=call_number,
+        # the resolver adds the names of all inputs, these among them
+        binder=Binder(bind_query, others=others),
+    )
+
+
+def admit_credential_names(contract: Contract, entries: Sequence[Any]) -> None:
+    """Add the credentials of a route to the names of the query that its inputs know.
+
+    Args:
+        entries: the middleware of the route.
+    """
+    inputs = [step for step in contract.steps if isinstance(step, Input) and step.members]
+    if not inputs:
+        return
+    of_entries = (each for entry in entries for each in read_middleware_security(entry))
+    schemes = [each.scheme for each in (*contract.security, *of_entries)]
+    names = {str(scheme["name"]) for scheme in schemes if scheme.get("in") == "query"}
+    for sent in inputs:
+        if sent.place == "query" and sent.binder.others is not None:
+            sent.binder.others.update(names)
+
+
+def _build_name(parameter: inspect.Parameter, function: AnyCallable, call_number: int) -> _Name:
+    node = parse_annotation(resolve_annotation(parameter, function))
+    if (reader := build_text_reader(node, allow_pydantic_types=False)) is None:
+        raise InjectionError(
+            f"Parameter {parameter.name!r} of {format_callable(function)} must be a scalar or a"
+            " list of scalars: an extension reads it from the query"
+        )
+    take = build_value_parser("query", parameter.name, reader, parameter.default)
+    sent = Input(
+        place="query",
+        name=parameter.name,
+        type=node,
+        default=parameter.default,
+        many=reader.many,
+        is_closed=True,
+        call=call_number,
+        binder=Binder(take),
+    )
+    return _Name(sent, take)
+
+
+def _take_texts(each: _Name, query: MultiMapping[str], errors: Errors) -> object:
+    texts = query.getlist(each.sent.name)
+    if each.sent.many:
+        return each.take([part for text in texts for part in text.split(",")], errors)
+    if len(texts) > 1:
+        entry = make_error_entry(["query", each.sent.name], "is given more than once", "repeated")
+        errors.append(entry)
+        return None
+    return each.take(texts[0] if texts else None, errors)
+
+
+def _refuse_unknown_names(query: Iterable[str], known: set[str], errors: Errors) -> None:
+    unknown = [name for name in dict.fromkeys(query) if name not in known]
+    for name in unknown[:_MAX_UNKNOWN]:
+        words = f"is not known here{_suggest_nearest_name(name, known)}"
+        errors.append(make_error_entry(["query", name], words, "extra"))
+
+
+def _suggest_nearest_name(name: str, known: set[str]) -> str:
+    import difflib  # of wrong requests only
+
+    if len(name) > _MAX_COMPARED:
+        return ""
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

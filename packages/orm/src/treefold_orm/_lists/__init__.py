@@ -1,0 +1,1 @@
+"""Lists that a request filters, orders and pages."""

@@ -1,0 +1,201 @@
+"""Shapes of items: which columns of a model they need, and how a row becomes one.
+
+    class AuthorOut(TypedDict):          @dataclass
+        name: str                        class BookOut:
+                                             id: int
+                                             title: str
+                                             author: AuthorOut
+
+    compile_row_shape(Book, BookOut) loads
+
+    Book.objects.only("id", "title").prefetch_related(
+        Prefetch("author", Author.objects.only("name"))
+    )
+
+and makes `BookOut(id=1, title="Ants", author={"name": "Ann"})` of a row. A member is, the first
+that applies: an annotation of the query, a relation (with a shape as its type), a column, a
+property of the model (the row is then loaded whole). One that is none of these keeps its default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._building.sources import Prefetch
+from treefold_orm._building.starting import build_default_manager_query, build_unfiltered_query
+
+if TYPE_CHECKING:
+    from treefold_orm._fields.meta import Meta, Relation
+
+T = TypeVar("T")
+_Read = Callable[[Any], Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Record:
+    """A class of items: its members with their types, those that may be missing, how it is made."""
+
+    members: Mapping[str, Any]
+    optional: Collection[str]
+    make: Callable[[dict[str, Any]], Any]
+
+
+class RowShape(Generic[T]):
+    """How rows of a model become items of a shape.
+
+    Attributes:
+        columns: the columns that it reads; None for all.
+        prefetches: the relations that it reads.
+    """
+
+    def __init__(self, meta: Meta, shape: type[T], notes: Collection[str]) -> None:
+        self.columns: list[str] | None = []
+        self.prefetches: list[Prefetch] = []
+        self._reads: list[tuple[str, _Read]] = []
+        record = _read_record(shape)
+        if record is None:
+            raise FieldError(
+                f"A page takes a dataclass, TypedDict, struct or model as its shape, got {shape!r}"
+            )
+        self._make = record.make
+        for name, annotation in record.members.items():
+            read = self._plan_member(meta, shape, name, annotation, notes)
+            if read is not None:
+                self._reads.append((name, read))
+            elif name not in record.optional:
+                error = meta.build_unknown_name_error(name)
+                raise FieldError(f"{shape.__name__} does not fit: {error}")
+
+    def select_rows(self, query: Any) -> Any:
+        """Load only what the shape reads."""
+        made = query if self.columns is None else query.only(*self.columns)
+        return made.prefetch_related(*self.prefetches) if self.prefetches else made
+
+    def make_item(self, row: Any) -> T:
+        """Return the item of a row."""
+        return self._make({name: read(row) for name, read in self._reads})
+
+    def _plan_member(
+        self, meta: Meta, shape: type[Any], name: str, annotation: Any, notes: Collection[str]
+    ) -> _Read | None:
+        if name in notes:
+            return _build_attribute_reader(name)
+        if (relation := meta.relations.get(name)) is not None:
+            return self._plan_relation(relation, shape, annotation)
+        if name in meta.fields or name in meta.by_attname or name == "pk":
+            if self.columns is not None and name != "pk":  # the key is always loaded
+                self.columns.append(name)
+            return _build_attribute_reader(name)
+        if isinstance(getattr(meta.model, name, None), (property, cached_property)):
+            self.columns = None
+            return _build_attribute_reader(name)
+        return None
+
+    def _plan_relation(self, relation: Relation, shape: type[Any], annotation: Any) -> _Read:
+        inner = _find_record_type(annotation)
+        if inner is None:
+            key = "" if relation.to_many else f"; the key is {relation.source_field.attname!r}"
+            raise FieldError(
+                f"{shape.__name__}.{relation.name} must have a shape as its type, since it leads to"
+                f" {relation.target.name}{key}"
+            )
+        part: RowShape[Any] = RowShape(relation.target, inner, ())
+        alias = relation.target.database
+        build = build_default_manager_query if relation.to_many else build_unfiltered_query
+        related = part.select_rows(build(relation.target, alias))
+        self.prefetches.append(Prefetch(relation.name, related))
+        if self.columns is not None and relation.kind == "forward":
+            self.columns.append(relation.source_field.name)
+        make, name = part.make_item, relation.name
+        if relation.to_many:
+            return lambda row: [make(each) for each in getattr(row, name).all()]
+
+        missing = relation.target.model.DoesNotExist
+
+        def read_one(row: Any) -> Any:
+            try:
+                found = getattr(row, name)
+            except missing:  # the other way: no row points here
+                return None
+            return None if found is None else make(found)
+
+        return read_one
+
+
+def _build_attribute_reader(name: str) -> _Read:
+    import operator
+
+    return operator.attrgetter(name)
+
+
+def _read_record(shape: Any) -> _Record | None:
+    """Return the members of a class of items; None for any other type."""
+    if not isinstance(shape, type):
+        return None
+    kind: Any = shape
+    if (fields := getattr(kind, "model_fields", None)) is not None:  # pydantic
+        return _read_pydantic_record(kind, fields)
+    if dataclasses.is_dataclass(kind):
+        own = [field for field in dataclasses.fields(kind) if field.init]
+        missing = dataclasses.MISSING
+        optional = [
+            f.name for f in own if f.default is not missing or f.default_factory is not missing
+        ]
+        return _Record(_read_types(kind, [f.name for f in own]), optional, _build_maker(kind))
+    if typing.is_typeddict(kind):
+        return _Record(_read_types(kind), kind.__optional_keys__, lambda values: values)
+    if (names := getattr(kind, "__struct_fields__", None)) is not None:  # msgspec
+        defaults = kind.__struct_defaults__
+        optional = names[len(names) - len(defaults) :]
+        return _Record(_read_types(kind, names), optional, _build_maker(kind))
+    return None
+
+
+def _build_maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda values: kind(**values)
+
+
+def _read_pydantic_record(kind: Any, fields: Mapping[str, Any]) -> _Record:
+    aliases = {
+        name: alias
+        for name, info in fields.items()
+        if isinstance(alias := info.validation_alias or info.alias, str)
+    }
+
+    def make_model(values: dict[str, Any]) -> Any:
+        try:
+            return kind.model_validate({aliases.get(k, k): v for k, v in values.items()})
+        except ValueError as error:
+            # its text has the values, which may be secrets
+            found = cast("Any", error).errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, found["loc"]))
+            reason = f"{kind.__name__}.{place} does not fit: {found['msg']}"
+        raise FieldError(reason)
+
+    optional = [name for name, info in fields.items() if not info.is_required()]
+    return _Record(_read_types(kind, fields), optional, make_model)
+
+
+def _read_types(kind: Any, names: Collection[str] | None = None) -> dict[str, Any]:
+    try:
+        found = typing.get_type_hints(kind)
+    except NameError as error:
+        raise FieldError(f"The types of {kind.__name__} cannot be read: {error}") from None
+    return found if names is None else {name: found.get(name, Any) for name in names}
+
+
+def _find_record_type(annotation: Any) -> type[Any] | None:
+    """Return the class of items in a type: itself, beside None, or in a list."""
+    if _read_record(annotation) is not None:
+        return annotation
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType) or (isinstance(origin, type) and inner):
+        options = [each for each in inner if each not in (type(None), Ellipsis)]
+        return _find_record_type(options[0]) if len(options) == 1 else None
+    return None
