@@ -39,6 +39,7 @@ from treefold.auth import (
     current_user as session_user,
     identify,
     jwt,
+    jwt_issuer,
     one_of,
     principal_key,
 )
@@ -193,6 +194,7 @@ async def principal_of(user: User) -> Principal:
 
 by_session = session_user(find_user, identify=principal_of)
 by_claims = jwt("k" * 32, algorithm="HS256", name="claims", scheme="Token")
+by_issuer = jwt_issuer("https://id.example.com", audience="shop", algorithms=["ES256"])
 anyone = one_of(by_session, by_name)
 whoever = one_of(by_session, by_name, by_claims)
 visitor = one_of(by_session, by_name, optional=True)
@@ -219,6 +221,7 @@ async def callers_of(
     assert_type(await visitor(request), User | str | None)
     assert_type(await writers(request), User | str)
     assert_type(await editors(request), User)
+    assert_type(await by_issuer(request), dict[str, Any])
     assert_type(request.principal, Principal | None)
     return {"id": caller.id, "name": editor.name, "either": str(either), "guest": str(guest)}
 

@@ -220,6 +220,9 @@ ALLOWED = {
         async def handler(who=Depends(allow("book:read", by=visitor))):
             return [who.id]
         """,
+    "Maybe/Get": """
+        async def handler(client=Depends(maybe_partner), who=Depends(allow("book:write"))): ...
+        """,
     "Alone/Get": """
         async def handler(who=Depends(allow("book:write"))): ...
         """,
@@ -252,6 +255,8 @@ def test_allow_names_what_a_caller_lacks(
         ("GET", "role", [], 401, "Send Authorization: Bearer TOKEN"),
         ("GET", "inside", key("ann"), 200, ["ann", "ann"]),
         ("GET", "inside", key("7"), 403, lacking),
+        ("GET", "maybe", [], 401, "Log in first"),
+        ("GET", "maybe", key("ann"), 403, lacking),
         ("GET", "visit", [], 401, "Log in first"),
         ("GET", "visit", cookie, 200, [1]),
         ("GET", "alone", key("ann"), 500, "The server failed to answer this request"),
@@ -275,8 +280,7 @@ def test_allow_refuses_what_would_check_nothing() -> None:
     key = api_key(KEYS, name="a")
     cases: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: allow(by=key), ValueError, "^allow must name a scope or a role, got neither$"),
-        (lambda: allow("a b", by=key), ValueError, "^A scope must consist of .* got 'a b'$"),
-        (lambda: allow('a"', by=key), ValueError, "^A scope must"),
+        (lambda: allow("a b", by=key), ValueError, "^A scope must be one word, got 'a b'$"),
         (lambda: allow("", by=key), ValueError, "^A scope must"),
         (lambda: allow(roles="admin", by=key), TypeError, "^allow roles must be a list .* 'admin'"),
     ]
@@ -565,13 +569,13 @@ def test_one_of_refuses_credentials_that_cannot_be_told_apart() -> None:
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: one_of(a), "^one_of must have two credentials or more, got 1$"),
         (lambda: one_of(a, a), "must differ in name and in what they read, got a second 'a'"),
-        (lambda: one_of(a, api_key(KEYS, name="c")), "second 'c' that reads 'x-api-key'"),
-        (lambda: one_of(a, api_key(KEYS, name="a", header="X-C")), "second 'a' that reads 'x-c'"),
+        (lambda: one_of(a, api_key(KEYS, name="c")), "a second 'c' or 'x-api-key'; give it"),
+        (lambda: one_of(a, api_key(KEYS, name="a", header="X-C")), "a second 'a' or 'x-c'"),
         (
             lambda: one_of(a, api_key(KEYS, name="c", header="X-C", optional=True)),
-            "must be required ones, got 'c' with optional=True; write one_of",
+            r"must be required ones that .*, got 'c'; write one_of\(..., optional=True\)",
         ),
-        (lambda: one_of(a, allow("x", by=b)), "must read a session or a field, got 'b'"),
+        (lambda: one_of(a, allow("x", by=b)), "must be required ones that .* got 'b'; write"),
     ]
     for make, message in cases:
         with pytest.raises(ValueError, match=message):

@@ -46,14 +46,20 @@ class Principal:
     ) -> None:
         if type(cast("object", id)) not in (str, int):
             raise TypeError(f"The id of a Principal must be text or a number, got {id!r}")
+        object.__setattr__(self, "id", id)
+        object.__setattr__(self, "source", source)
         for name, names in (("scopes", scopes), ("roles", roles)):
             # the set of a text is one of its letters
             if isinstance(names, str):
                 message = f"The {name} of a Principal must be a list of texts, got {names!r}"
                 raise TypeError(message)
-        values = (id, source, frozenset(scopes), frozenset(roles))
-        for name, value in zip(("id", "source", "scopes", "roles"), values, strict=True):
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, frozenset(names))
+
+    def with_source(self, source: str) -> Principal:
+        """Return the same with a source, if it has none of its own."""
+        if self.source:
+            return self
+        return Principal(self.id, source, scopes=self.scopes, roles=self.roles)
 
     @property
     def key(self) -> str:

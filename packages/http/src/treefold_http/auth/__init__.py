@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treefold_http.auth._allow import allow as allow
     from treefold_http.auth._credential import Credential as Credential
     from treefold_http.auth._credentials import api_key as api_key, bearer as bearer
+    from treefold_http.auth._issuer import jwt_issuer as jwt_issuer
     from treefold_http.auth._jwt import jwt as jwt
     from treefold_http.auth._login import (
         current_user as current_user,
@@ -40,6 +41,7 @@ _HOMES = {
     "_allow": "allow",
     "_credential": "Credential Principal identify principal_key",
     "_credentials": "api_key bearer",
+    "_issuer": "jwt_issuer",
     "_jwt": "jwt",
     "_login": "current_user login logout",
     "_one_of": "one_of",

@@ -11,7 +11,7 @@ import hashlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from treefold_http._injection.secured import MARK, Security, read_security, secured
 from treefold_http._requests.connection import Connection
@@ -25,6 +25,7 @@ from treefold_http._requests.principal import (
 from treefold_http._wire.errors import Unauthorized
 
 if TYPE_CHECKING:
+    from treefold_http._chains.socket_chain import WebSocketCallNext
     from treefold_http._requests.request import Request
     from treefold_http._responses.endpoints import CallNext
     from treefold_http._responses.response import Response
@@ -53,8 +54,8 @@ class Credential(ABC, Generic[T_co]):
     """
 
     name: str = ""
-    hint: str = ""
-    challenge: str = ""
+    hint: str = "Log in first"
+    challenge: str = "Session"
     field: str = ""
     is_optional: bool = False
     reads_session: bool = False
@@ -77,7 +78,7 @@ class Credential(ABC, Generic[T_co]):
         await self(request)
         return await call_next(request)
 
-    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+    async def websocket(self, websocket: WebSocket, call_next: WebSocketCallNext) -> None:
         """Verify a handshake that this runs around as middleware."""
         await self(websocket)
         await call_next(websocket)
@@ -112,35 +113,32 @@ class Credential(ABC, Generic[T_co]):
         return Unauthorized(self.hint, headers={"WWW-Authenticate": self.challenge})
 
 
+class Naming(NamedTuple):
+    """What all functions that make credentials take: their arguments of these names."""
+
+    name: str
+    optional: bool
+    identify: Identify[Any] | None
+
+
 class OwnCredential(Credential[T_co]):
     """A credential with a scheme of its own in the document.
 
     Args:
         scheme: a Security Scheme Object.
-        name: the name of the scheme.
-        optional: serve requests without it.
-        identify: makes the principal of what a handler gets.
+        naming: its name, and how it identifies a caller.
     """
 
-    def __init__(
-        self,
-        scheme: Mapping[str, str],
-        name: str,
-        *,
-        optional: bool,
-        identify: Identify[Any] | None,
-    ) -> None:
-        self.name = name
-        self.is_optional = optional
-        self._identify = identify
-        secured(scheme, name=name, optional=optional)(self)
+    def __init__(self, scheme: Mapping[str, str], naming: Naming) -> None:
+        self.name, self.is_optional, self._identify = naming
+        secured(scheme, name=self.name, optional=self.is_optional)(self)
 
     def made_at(self, place: str) -> Self:
         """Note the line of the project that made it, for messages about its scheme."""
         set_security(self, [each._replace(place=place) for each in read_security(self)])
         return self
 
-    async def identify(self, value: Any, default: Principal) -> Verified:
+    async def identify(self, value: object, default: Principal) -> Verified:
         """Return the outcome for what a handler gets.
 
         Raises:
@@ -156,11 +154,7 @@ class OwnCredential(Credential[T_co]):
         if not isinstance(principal, Principal):
             message = f"identify of {self.name!r} must return a Principal, got {principal!r}"
             raise TypeError(message)
-        if not principal.source:
-            principal = Principal(
-                principal.id, default.source, scopes=principal.scopes, roles=principal.roles
-            )
-        return Verified(self.name, value, principal)
+        return Verified(self.name, value, principal.with_source(default.source))
 
 
 def set_security(target: object, demands: Sequence[Security]) -> None:
@@ -168,7 +162,7 @@ def set_security(target: object, demands: Sequence[Security]) -> None:
     setattr(target, MARK, tuple(demands))
 
 
-def find_id(value: Any, secret: str) -> str | int:
+def find_id(value: object, secret: str) -> str | int:
     """Return an id for what a function of the project found for a key or a token.
 
     A text or a number is one, else the attribute `id` is. Without both, the hash of the secret

@@ -7,7 +7,6 @@ into the OpenAPI document. They serve requests and WebSocket handshakes alike.
 from __future__ import annotations
 
 import hmac
-from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
@@ -19,6 +18,7 @@ from treefold_http._wire.interpreter import format_caller_location
 from treefold_http.auth._credential import (
     Credential,
     Identify,
+    Naming,
     OwnCredential,
     call_async_or_threaded,
     find_id,
@@ -88,33 +88,24 @@ def api_key(
     Raises:
         ValueError: for a key of less than 16 characters.
     """
-    made = _ApiKey(keys, header, name, optional=optional, identify=identify)
+    made = _ApiKey(keys, header, Naming(name, optional, identify))
     return made.made_at(format_caller_location(1))
 
 
-class _ApiKey(OwnCredential[Any]):
+class _ApiKey(OwnCredential[object]):
     """An API key in a field of its own."""
 
     challenge = "ApiKey"
 
     def __init__(
-        self,
-        keys: Mapping[str, str] | Callable[[str], Any],
-        header: str,
-        name: str,
-        *,
-        optional: bool,
-        identify: Identify[Any] | None,
+        self, keys: Mapping[str, str] | Callable[[str], Any], header: str, naming: Naming
     ) -> None:
-        self._find = keys
         if isinstance(keys, Mapping):
-            known = _check_and_hash_keys(cast("Mapping[str, str]", keys))
-            self._find = None
-            self._known = known
+            self._known = _check_and_hash_keys(cast("Mapping[str, str]", keys))
+        self._find = None if isinstance(keys, Mapping) else keys
         self.field = header.lower()
         self.hint = f"Send an API key as {header}"
-        scheme = {"type": "apiKey", "in": "header", "name": header}
-        super().__init__(scheme, name, optional=optional, identify=identify)
+        super().__init__({"type": "apiKey", "in": "header", "name": header}, naming)
 
     def is_in_header(self, connection: Connection) -> bool:
         return bool(connection.headers.getlist(self.field))
@@ -125,7 +116,7 @@ class _ApiKey(OwnCredential[Any]):
         if len(sent) != 1 or not 0 < len(sent[0]) <= LONGEST:
             raise self.build_missing_error()
         if self._find is None:
-            found: Any = _find_client_by_key(self._known, sent[0])
+            found: object = _find_client_by_key(self._known, sent[0])
         else:
             found = await call_async_or_threaded(connection, self._find, sent[0])
         if found is None:
@@ -173,7 +164,11 @@ def bearer(
     Raises:
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
-    made = _Bearer(verify, scheme, name, optional=optional, identify=identify)
+
+    async def find(connection: Connection, token: str) -> object:
+        return await call_async_or_threaded(connection, verify, token)
+
+    made = TokenCredential[object](find, scheme, Naming(name, optional, identify))
     return made.made_at(format_caller_location(1))
 
 
@@ -181,8 +176,10 @@ class TokenCredential(OwnCredential[T_co]):
     """A token in the field `Authorization`.
 
     Args:
+        find: returns what a handler gets for a token; None for an invalid one.
         scheme: the word before the token.
-        definition: members of the scheme in the document.
+        definition: further members of the scheme in the document.
+        build_principal: makes the principal of that and of the token, without `identify`.
 
     Raises:
         ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
@@ -190,20 +187,20 @@ class TokenCredential(OwnCredential[T_co]):
 
     def __init__(
         self,
+        find: Callable[[Connection, str], Awaitable[object]],
         scheme: str,
-        name: str,
+        naming: Naming,
         definition: Mapping[str, str] = {},
-        *,
-        optional: bool,
-        identify: Identify[Any] | None,
+        build_principal: Callable[[Any, str], Principal] | None = None,
     ) -> None:
         if not is_token(scheme):
             raise ValueError(f"scheme must be one word such as 'Bearer' or 'Token', got {scheme!r}")
+        self._find = find
+        self._build_principal = build_principal or self._build_plain_principal
         self.scheme = self.challenge = scheme
         self.field = f"authorization {scheme.lower()}"
         self.hint = f"Send Authorization: {scheme} TOKEN"
-        described = {"type": "http", "scheme": scheme.lower(), **definition}
-        super().__init__(described, name, optional=optional, identify=identify)
+        super().__init__({"type": "http", "scheme": scheme.lower(), **definition}, naming)
 
     def is_in_header(self, connection: Connection) -> bool:
         return "authorization" in connection.headers
@@ -216,39 +213,15 @@ class TokenCredential(OwnCredential[T_co]):
     async def verify(self, connection: Connection) -> Verified:
         if (token := read_authorization_token(connection, self.scheme)) is None:
             raise self.build_missing_error()
-        found = await self.find(connection, token)
+        found = await self._find(connection, token)
         if found is None:
             # without the reason, which would help an attacker
             headers = {"WWW-Authenticate": f'{self.scheme} error="invalid_token"'}
             raise Unauthorized("This token is not valid", headers=headers)
-        return await self.identify(found, self.build_principal(found, token))
+        return await self.identify(found, self._build_principal(found, token))
 
-    @abstractmethod
-    async def find(self, connection: Connection, token: str) -> Any:
-        """Return what a handler gets for a token; None for an invalid one."""
-
-    def build_principal(self, value: Any, token: str) -> Principal:
-        """Return the principal of a token, without `identify` of the project."""
+    def _build_plain_principal(self, value: object, token: str) -> Principal:
         return Principal(find_id(value, token), self.name)
-
-
-class _Bearer(TokenCredential[Any]):
-    """A token that a function of the project knows."""
-
-    def __init__(
-        self,
-        verify: Callable[[str], Any],
-        scheme: str,
-        name: str,
-        *,
-        optional: bool,
-        identify: Identify[Any] | None,
-    ) -> None:
-        self._find = verify
-        super().__init__(scheme, name, optional=optional, identify=identify)
-
-    async def find(self, connection: Connection, token: str) -> Any:
-        return await call_async_or_threaded(connection, self._find, token)
 
 
 def read_authorization_token(connection: Connection, scheme: str) -> str | None:

@@ -5,8 +5,7 @@ The library (extra `jwt`) verifies tokens; this module refuses tokens that its d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, cast
 
 from treefold_http._requests.connection import Connection
@@ -15,7 +14,7 @@ from treefold_http._runtime.boot_report import import_extra
 from treefold_http._runtime.settings import Settings
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.interpreter import format_caller_location
-from treefold_http.auth._credential import Credential, Identify, find_id
+from treefold_http.auth._credential import Credential, Identify, Naming, find_id
 from treefold_http.auth._credentials import TokenCredential
 
 Algorithm = Literal[
@@ -57,108 +56,73 @@ def jwt(
         TreefoldError: without the `jwt` extra.
         ValueError: for an algorithm that is not one of these, or a key that does not fit it.
     """
-    made = _Jwt(
-        _build_key_loader(key, algorithm),
-        DecodeOptions(algorithm=algorithm, audience=audience, issuer=issuer, leeway=leeway),
-        scheme,
-        name,
-        optional=optional,
-        identify=identify,
-    )
+    keys_of = _build_key_loader(key, algorithm)
+    decode = TokenDecoder(audience=audience, issuer=issuer, leeway=leeway)
+
+    async def find(connection: Connection, token: str) -> JSONObject | None:
+        keys = keys_of(connection.app.settings)
+        outcomes = (decode(token, key, algorithm) for key in keys)
+        return next((claims for claims in outcomes if claims is not None), None)
+
+    made = build_claims_credential(find, issuer, scheme, Naming(name, optional, identify))
     return made.made_at(format_caller_location(1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeOptions:
-    """What a token is held to; the arguments of `jwt`."""
-
-    algorithm: str
-    audience: str | None
-    issuer: str | None
-    leeway: float
-
-
-class ClaimsCredential(TokenCredential[JSONObject]):
-    """A token whose claims a handler gets.
-
-    Args:
-        issuer: the verified `iss`; the source of principals where it is known.
+class TokenDecoder:
+    """Verifies tokens by the library; arguments as those of `jwt`.
 
     Raises:
         TreefoldError: without the `jwt` extra.
     """
 
-    def __init__(
-        self,
-        issuer: str | None,
-        scheme: str,
-        name: str,
-        *,
-        optional: bool,
-        identify: Identify[JSONObject] | None,
-    ) -> None:
+    def __init__(self, *, audience: str | None, issuer: str | None, leeway: float) -> None:
         self.library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
-        self._source = issuer or name
-        # the only scheme of which OpenAPI knows a format
-        definition = {"bearerFormat": "JWT"} if scheme.lower() == "bearer" else {}
-        super().__init__(scheme, name, definition, optional=optional, identify=identify)
-
-    def decode_claims(self, token: str, key: Any, options: DecodeOptions) -> JSONObject | None:
-        """Return the claims of a token; None if it is not valid under this key."""
         # the library verifies `exp` where it is there, and accepts a token without one, which never
         # ends
-        required = ["exp", *(["iss"] if options.issuer is not None else ())]
-        required += ["aud"] if options.audience is not None else []
+        required = ["exp", *(["iss"] if issuer is not None else ())]
+        required += ["aud"] if audience is not None else []
+        self._options: JSONObject = {
+            "audience": audience,
+            "issuer": issuer,
+            "leeway": leeway,
+            "options": {"require": required},
+        }
+
+    def __call__(self, token: str, key: Any, algorithm: str) -> JSONObject | None:
+        """Return the claims of a token; None if it is not valid under this key."""
         try:
-            return self.library.decode(
-                token,
-                key,
-                # Never that of the header: a token with `none`, or one that is signed by
-                # HS256 with a public key as its secret, would be valid (RFC 8725, 3.1).
-                algorithms=[options.algorithm],
-                audience=options.audience,
-                issuer=options.issuer,
-                leeway=options.leeway,
-                options={"require": required},
-            )
+            # Never the algorithm of the header: a token with `none`, or one that is signed by HS256
+            # with a public key as its secret, would be valid (RFC 8725, 3.1).
+            return self.library.decode(token, key, algorithms=[algorithm], **self._options)
         except (self.library.PyJWTError, ValueError, TypeError, OverflowError):
             return None  # hostile claims raise more than the library's own errors
 
-    def build_principal(self, value: Any, token: str) -> Principal:
-        id = find_id(value.get("sub") or value.get("client_id"), token)
-        scopes = {*_read_words(value.get("scope")), *_read_words(value.get("scp"))}
-        return Principal(id, self._source, scopes=scopes, roles=_read_words(value.get("roles")))
+
+def build_claims_credential(
+    find: Callable[[Connection, str], Awaitable[JSONObject | None]],
+    issuer: str | None,
+    scheme: str,
+    naming: Naming,
+) -> TokenCredential[JSONObject]:
+    """Return a credential whose handler gets claims; `issuer` is the source of its principals."""
+    # the only scheme of which OpenAPI knows a format
+    definition = {"bearerFormat": "JWT"} if scheme.lower() == "bearer" else {}
+
+    def build_principal(claims: JSONObject, token: str) -> Principal:
+        id = find_id(claims.get("sub") or claims.get("client_id"), token)
+        scopes = [*_read_words(claims.get("scope")), *_read_words(claims.get("scp"))]
+        roles = _read_words(claims.get("roles"))
+        return Principal(id, issuer or naming.name, scopes=scopes, roles=roles)
+
+    return TokenCredential(find, scheme, naming, definition, build_principal)
 
 
-def _read_words(claim: Any) -> Sequence[str]:
+def _read_words(claim: object) -> Sequence[str]:
     """The words of a claim: a text with blanks between them (RFC 8693, 4.2), or a list."""
     if isinstance(claim, str):
         return claim.split()
-    words = cast("list[Any]", claim) if isinstance(claim, list) else []
+    words = cast("list[object]", claim) if isinstance(claim, list) else []
     return [word for word in words if isinstance(word, str)]
-
-
-class _Jwt(ClaimsCredential):
-    """A token that is signed with a known key."""
-
-    def __init__(
-        self,
-        keys_of: Callable[[Settings], Sequence[str]],
-        options: DecodeOptions,
-        scheme: str,
-        name: str,
-        *,
-        optional: bool,
-        identify: Identify[JSONObject] | None,
-    ) -> None:
-        self._keys_of = keys_of
-        self._options = options
-        super().__init__(options.issuer, scheme, name, optional=optional, identify=identify)
-
-    async def find(self, connection: Connection, token: str) -> JSONObject | None:
-        keys = self._keys_of(connection.app.settings)
-        outcomes = (self.decode_claims(token, key, self._options) for key in keys)
-        return next((claims for claims in outcomes if claims is not None), None)
 
 
 def _build_key_loader(

@@ -11,6 +11,7 @@ from treefold_http._wire.interpreter import format_caller_location
 from treefold_http.auth._credential import (
     Credential,
     Identify,
+    Naming,
     OwnCredential,
     call_async_or_threaded,
 )
@@ -101,29 +102,21 @@ def current_user(
             argument of `login`.
     """
     scheme = {"type": "apiKey", "in": "cookie", "name": cookie}
-    made = SessionCredential(load, scheme, name, optional=optional, identify=identify)
+    made = SessionCredential(load, scheme, Naming(name, optional, identify))
     return made.made_at(format_caller_location(1))
 
 
-class SessionCredential(OwnCredential[Any]):
+class SessionCredential(OwnCredential[object]):
     """The login of a session. Without one, a request with the cookie has sent no credential."""
 
-    hint = "Log in first"
-    challenge = "Session"
     field = "session"
     reads_session = True
 
     def __init__(
-        self,
-        load: Callable[[Any], Any],
-        scheme: Mapping[str, str],
-        name: str,
-        *,
-        optional: bool,
-        identify: Identify[Any] | None,
+        self, load: Callable[[Any], Any], scheme: Mapping[str, str], naming: Naming
     ) -> None:
         self._load = load
-        super().__init__(scheme, name, optional=optional, identify=identify)
+        super().__init__(scheme, naming)
 
     async def is_sent(self, connection: Connection) -> bool:
         return (await connection.session.load()).user is not None

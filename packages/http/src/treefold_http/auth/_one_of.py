@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Literal, TypeVar, overload
 
 from treefold_http._injection.secured import read_security
 from treefold_http._requests.connection import Connection
@@ -23,7 +23,6 @@ from treefold_http.auth._credentials import TokenCredential
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
-D = TypeVar("D")
 
 
 @overload
@@ -36,16 +35,6 @@ def one_of(
 ) -> Credential[A | B | C]: ...
 @overload
 def one_of(
-    a: Credential[A],
-    b: Credential[B],
-    c: Credential[C],
-    d: Credential[D],
-    /,
-    *,
-    optional: Literal[False] = False,
-) -> Credential[A | B | C | D]: ...
-@overload
-def one_of(
     a: Credential[A], b: Credential[B], /, *, optional: Literal[True]
 ) -> Credential[A | B | None]: ...
 @overload
@@ -54,7 +43,7 @@ def one_of(
 ) -> Credential[A | B | C | None]: ...
 @overload
 def one_of(*members: Credential[A], optional: bool = False) -> Credential[A | None]: ...
-def one_of(*members: Credential[Any], optional: bool = False) -> Credential[Any]:
+def one_of(*members: Credential[object], optional: bool = False) -> Credential[object]:
     """Return a credential that takes one of several: `one_of(signed_in, partner, app_token)`.
 
     Exactly one decides. Two that are valid are 400; an invalid one is 401, though another is valid.
@@ -73,10 +62,10 @@ def one_of(*members: Credential[Any], optional: bool = False) -> Credential[Any]
     return _OneOf(members, optional=optional)
 
 
-class _OneOf(Credential[Any]):
+class _OneOf(Credential[object]):
     """The one of several credentials that a client sent decides."""
 
-    def __init__(self, members: Sequence[Credential[Any]], *, optional: bool) -> None:
+    def __init__(self, members: Sequence[Credential[object]], *, optional: bool) -> None:
         self._members = members
         self.is_optional = optional
         self.is_choice = any(each.reads_session for each in members)
@@ -105,7 +94,7 @@ class _OneOf(Credential[Any]):
         get_verified(connection)[sent[0]] = outcomes[0]
         return outcomes[0]
 
-    async def _find_sent_members(self, connection: Connection) -> list[Credential[Any]]:
+    async def _find_sent_members(self, connection: Connection) -> list[Credential[object]]:
         sent = [each for each in self._members if await each.is_sent(connection)]
         tokens = [each for each in sent if isinstance(each, TokenCredential)]
         if len(tokens) < 2:
@@ -115,23 +104,18 @@ class _OneOf(Credential[Any]):
         return [each for each in sent if each in meant or each not in tokens]
 
 
-def _require_distinct_members(members: Sequence[Credential[Any]]) -> None:
-    fields: set[str] = set()
-    names: set[str] = set()
+def _require_distinct_members(members: Sequence[Credential[object]]) -> None:
+    known: set[str] = set()
     for each in members:
-        if each.is_optional:
+        if each.is_optional or not each.field:
             raise ValueError(
-                f"The credentials of one_of must be required ones, got {each.name!r} with"
-                " optional=True; write one_of(..., optional=True)"
+                "The credentials of one_of must be required ones that read a session or a field,"
+                f" got {each.name!r}; write one_of(..., optional=True), allow(..., by=one_of(...))"
             )
-        if not each.field:
-            message = f"The credentials of one_of must read a session or a field, got {each.name!r}"
-            raise ValueError(message)
-        if each.field in fields or each.name in names:
+        own = {f"name {each.name}", f"field {each.field}"}
+        if own & known:
             raise ValueError(
-                f"The credentials of one_of must differ in name and in what they read, got a second"
-                f" {each.name!r} that reads {each.field!r}; give it another name=, header= or"
-                " scheme="
+                "The credentials of one_of must differ in name and in what they read, got a second"
+                f" {each.name!r} or {each.field!r}; give it another name=, header= or scheme="
             )
-        fields.add(each.field)
-        names.add(each.name)
+        known |= own
