@@ -302,7 +302,7 @@ def test_hostile_key_sets_are_no_keys(
         start = time.monotonic()
         token = sign(issuer, WEAK if name == "Weak" else RSA)
         answer = ask(app, "GET", f"/v1/{name.lower()}", headers=bearer(token))
-        if answer.status != 503 or time.monotonic() - start > 3:
+        if answer.status != 503 or time.monotonic() - start > 8:
             wrong.append((name, answer.status, time.monotonic() - start))
         assert answer.fields("retry-after") == ["5"], name
     assert wrong == []
