@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import http_redis
 import pytest
 from forked_commands import ForkServer
 from job_queue import Queue, new_queue
@@ -21,7 +22,9 @@ from serving import write_tree
 from treefold import Application, Settings
 from treefold.jobs import Schedule, aenqueue, alater, enqueue
 from treefold.testing import TestClient
+from treefold_http import TreefoldError
 from treefold_jobs._process import here
+from treefold_jobs._retries import Retries
 from treefold_jobs._worker import Options, Worker
 from treefold_orm import close_all
 from treefold_orm.testing import OwnDatabases
@@ -203,8 +206,11 @@ def root(tmp_path: Path, queue: Queue, monkeypatch: pytest.MonkeyPatch) -> Itera
     here.app, here.dev, here.loop, here.log, here.queue = None, False, None, None, "treefold"
 
 
-def make_application(root: Path, address: str, *, dev: bool = False) -> Application:
-    settings = Settings.load(root, databases={"default": address})
+def make_application(
+    root: Path, address: str, *, dev: bool = False, worker_threads: int | None = None
+) -> Application:
+    databases = {"default": address}
+    settings = Settings.load(root, databases=databases, worker_threads=worker_threads)
     return Application(root, dev=dev, settings=settings)
 
 
@@ -218,7 +224,7 @@ def noted(root: Path) -> list[Any]:
 async def run_worker(app: Application, queue: Queue, *, schedules: list[Schedule]) -> None:
     """Work until no job waits, or with schedules until one has run."""
     app.role = "worker"
-    options = Options(drain=not schedules, lost_after=5.0, attempts=1)
+    options = Options(drain=not schedules, lost_after=5.0, retries=Retries(1))
     async with app.lifespan():
         working = Worker(options, schedules, in_thread=app.threads.run)
         task = asyncio.ensure_future(working.run())
@@ -279,9 +285,10 @@ def post_both(app: Application) -> None:
 
 @pytest.mark.parametrize("threads", [1, 40])
 def test_in_process_a_job_is_provided_with_the_same(root: Path, threads: int) -> None:
-    app = make_application(root, "sqlite:///:memory:", dev=True)
-    app.threads.limit = threads  # one that waits for the loop must not keep the job from it
+    # one that waits for the loop must not keep the job from it
+    app = make_application(root, "sqlite:///:memory:", dev=True, worker_threads=threads)
     post_both(app)
+    assert app.threads.limit == threads
     lines = noted(root)
     assert lines == [["begin", "test"], *SENT, *SENT_PLAINLY, ["end", "test"]]
 
@@ -338,3 +345,77 @@ def test_a_failing_hook_stops_the_worker_before_a_job(
     assert (done.returncode, shown in done.stderr) == (code, True), done.stderr
     assert noted(root) == [["begin", "worker"], *lines]
     assert queue.value("SELECT count(*) FROM pgqueuer") == code
+
+
+# -- one Redis ------------------------------------------------------------------------------------
+
+SHARED = {
+    "Services/shared.py": """
+        from treefold import Rooms
+
+        rooms = Rooms(redis=True)
+        """,
+    "Middleware/__init__.py": """
+        from treefold.middleware import RateLimit, Sessions
+
+        middlewares = [Sessions(store="redis"), RateLimit("9/hour", redis=True)]
+        """,
+    "Api/v1/All/Get.py": """
+        from Services.shared import rooms
+        from treefold.cache import get_cache
+
+
+        async def handler(request):
+            request.session["seen"] = True
+            await get_cache("figures").set("figure", 7, ttl=60)
+            await rooms.broadcast("all", "hello")
+            return [await get_cache("figures").get("figure")]
+        """,
+    "hooks.py": "from Services.shared import rooms\n\non_shutdown = [rooms.close]\n",
+    "treefold.toml": '[caches]\nfigures = "redis"\n',
+}
+
+
+@pytest.fixture(scope="module")
+def redis_url() -> Iterator[str]:
+    with http_redis.server() as url:
+        yield url
+
+
+def test_one_address_in_dotenv_serves_all_that_is_shared(tmp_path: Path, redis_url: str) -> None:
+    root = write_tree(tmp_path, SHARED)
+    root.joinpath(".env").write_text(
+        f"TREEFOLD_REDIS_URL={redis_url}\nTREEFOLD_SECRET_KEY={'x' * 40}\n"
+    )
+    app = Application(root)
+    with http_redis.connected(redis_url) as plain, plain.pubsub() as subscribed:
+        with TestClient(app, base_url="https://testserver") as client:
+            subscribed.psubscribe(f"{app.names.own}*")
+            assert subscribed.get_message(timeout=5)["type"] == "psubscribe"
+            assert client.get("/v1/all").json() == [7]
+            message = subscribed.get_message(timeout=5)
+        keys = [key.decode().removeprefix(app.names.own) for key in plain.keys(f"{app.names.own}*")]
+    assert message is not None
+    assert b'{"text": "hello"}' in message["data"]
+    kinds = {key.partition(":")[0] for key in keys}
+    assert kinds >= {"session", "limit", "cache"}, kinds
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        ({"treefold.toml": "", "Middleware/__init__.py": ""}, "Rooms(redis=True) needs an address"),
+        (
+            {"Services/shared.py": "", "hooks.py": ""},
+            "Setting caches.figures is 'redis', the server of the setting redis_url",
+        ),
+    ],
+)
+def test_without_an_address_the_start_names_the_variable(
+    tmp_path: Path, files: dict[str, str], text: str
+) -> None:
+    app = Application(write_tree(tmp_path, SHARED | files))
+    with pytest.raises(TreefoldError) as caught, TestClient(app):
+        pass
+    assert text in str(caught.value)
+    assert "set TREEFOLD_REDIS_URL" in str(caught.value)

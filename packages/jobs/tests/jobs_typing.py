@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from treefold_jobs import Schedule, aenqueue, alater, enqueue, later
+from treefold_jobs import Schedule, aenqueue, alater, enqueue, job, later
 
 INJECTED: Any = None
 """What `Depends()` is for a type checker."""
@@ -51,3 +51,15 @@ async def options_are_bound_before_the_call() -> None:
     await alater(confirm, unique="x")(1, to="mail")  # type: ignore[call-arg]
     later(confirm, delay="60")(1, by="mail")  # type: ignore[arg-type]
     await later(confirm)(1, by="mail")  # type: ignore[misc]
+
+
+@job(attempts=3)
+async def charge(order: int) -> None: ...
+
+
+async def a_declared_job_stays_its_function() -> None:
+    """`@job` keeps the types of its function."""
+    await charge(1)
+    await aenqueue(charge, 1)
+    await aenqueue(charge, "1")  # type: ignore[arg-type]
+    job(attempts="3")  # type: ignore[arg-type]

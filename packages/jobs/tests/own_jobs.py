@@ -11,7 +11,7 @@ from typing import Any
 
 import hostile_outcomes
 
-from treefold_jobs import aenqueue
+from treefold_jobs import aenqueue, job
 from treefold_orm import araw, configure
 
 seen: list[Any] = []
@@ -31,6 +31,11 @@ def note_plainly(value: Any) -> None:
 async def fail(message: str, password: str = "") -> None:
     seen.append(message)
     raise ValueError(message)
+
+
+@job(attempts=2, backoff=0)
+async def fail_twice(message: str) -> None:
+    await fail(message)
 
 
 async def fail_until(attempts: int) -> None:
@@ -128,13 +133,12 @@ class Sender:
 
 
 if __name__ == "__main__":
+    from treefold_jobs._retries import Retries
     from treefold_jobs._worker import Options, Worker
 
     configure(database=sys.argv[1])
     attempts = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    options = Options(
-        concurrency=4, lost_after=float(sys.argv[2]), attempts=attempts, backoff=0.0, drain=False
-    )
+    options = Options(concurrency=4, lost_after=float(sys.argv[2]), retries=Retries(attempts, 0.0))
 
     async def work() -> None:
         worker = Worker(options, [])

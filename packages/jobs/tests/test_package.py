@@ -67,7 +67,7 @@ def test_the_names_can_still_be_imported_from_the_orm() -> None:
 @pytest.mark.parametrize(
     ("group", "names"),
     [
-        ("treefold.commands", ["jobs list", "jobs retry", "worker"]),
+        ("treefold.commands", ["jobs discard", "jobs list", "jobs retry", "worker"]),
         ("treefold.extensions", ["jobs"]),
         ("treefold.tables", ["jobs"]),
     ],

@@ -22,11 +22,20 @@ import own_jobs
 import pytest
 from job_queue import Queue, new_queue
 
-from treefold_jobs import Schedule, _engine as engine, aenqueue, enqueue
+from treefold_jobs import (
+    Schedule,
+    _commands as commands,
+    _engine as engine,
+    aenqueue,
+    alater,
+    enqueue,
+    job as declare,
+)
 from treefold_jobs._process import choose_queue_name, here
+from treefold_jobs._retries import Retries
 from treefold_jobs._schedules import load_schedules
 from treefold_jobs._worker import Options, Worker
-from treefold_orm import ConfigurationError, close_all, configure, transaction
+from treefold_orm import ConfigurationError, aclose_all, close_all, configure, transaction
 
 KILLS = int(os.environ.get("TREEFOLD_JOB_KILLS", "2"))
 HOSTILE = int(os.environ.get("TREEFOLD_JOB_OUTCOMES", "40"))
@@ -52,7 +61,8 @@ def queue(job_database: Queue) -> Iterator[Queue]:
 
 
 def worker(**options: Any) -> Worker:
-    given: dict[str, Any] = {"drain": True, "backoff": 0.0, **options}
+    retries = Retries(options.pop("attempts", 5), options.pop("backoff", 0.0))
+    given: dict[str, Any] = {"drain": True, "retries": retries, **options}
     return Worker(Options(**given), [])
 
 
@@ -510,9 +520,8 @@ def test_a_wrong_list_of_schedules_is_refused(
     ("options", "text"),
     [
         ({"concurrency": 0}, "--concurrency must be above 0, got 0"),
-        ({"attempts": -1}, "--attempts must be above 0, got -1"),
         ({"lost_after": 0}, "--lost-after must be above 0, got 0"),
-        ({"backoff": -1.0}, "--backoff must not be below 0, got -1.0"),
+        ({"grace": -1.0}, "--grace must not be below 0, got -1.0"),
     ],
 )
 def test_an_option_that_cannot_work_is_refused(options: dict[str, Any], text: str) -> None:
@@ -521,9 +530,141 @@ def test_an_option_that_cannot_work_is_refused(options: dict[str, Any], text: st
     assert str(caught.value) == text
 
 
-def test_each_attempt_waits_twice_as_long_up_to_an_hour() -> None:
-    options = Options(backoff=5.0)
-    assert [options.compute_retry_delay(n) for n in (1, 2, 3, 20, 5000)] == [5, 10, 20, 3600, 3600]
+def test_each_attempt_waits_twice_as_long_up_to_an_hour_and_hours_in_all() -> None:
+    retries = Retries()
+    assert [retries.compute_delay(n) for n in (1, 2, 3, 20, 5000)] == [5, 10, 20, 3600, 3600]
+    total = sum(retries.compute_delay(n) for n in range(1, retries.attempts))
+    assert 5 * 3600 < total < 6 * 3600
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"attempts": 0}, "attempts of a job must be a number from 1, got 0"),
+        ({"attempts": True}, "attempts of a job must be a number from 1, got True"),
+        ({"attempts": 2.0}, "attempts of a job must be a number from 1, got 2.0"),
+        ({"backoff": -1}, "backoff of a job must be seconds from 0, got -1"),
+        ({"backoff": float("nan")}, "backoff of a job must be seconds from 0, got nan"),
+        ({"backoff": "5"}, "backoff of a job must be seconds from 0, got '5'"),
+    ],
+)
+def test_retries_without_a_meaning_are_refused(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        declare(**options)
+
+
+async def test_a_job_is_tried_as_its_function_says(queue: Queue) -> None:
+    await aenqueue(own_jobs.fail_twice, "x")
+    await aenqueue(own_jobs.fail, "y")
+    assert queue.value("SELECT headers->>'attempts' FROM pgqueuer ORDER BY id LIMIT 1") == "2"
+    await worker(attempts=4).run()
+    assert sorted(own_jobs.seen) == ["x", "x", "y", "y", "y", "y"]
+    assert queue.states() == "failed 1, failed 3"
+
+
+async def test_a_job_that_ends_its_workers_is_given_up_before_its_last_attempt(
+    queue: Queue,
+) -> None:
+    """By what was kept with it: the import of its module may be what ends the worker."""
+    await aenqueue(own_jobs.note, 1)
+    await aenqueue(own_jobs.fail_twice, "2")
+    lost = '{"treefold": {"attempt": 0, "alone": true, "losses": %d}}'
+    for number, losses in ((1, 4), (2, 1)):
+        queue.run(
+            "UPDATE pgqueuer SET headers ="
+            f" coalesce(nullif(headers, 'null'), '{{}}') || '{lost % losses}'"
+            f" WHERE id = (SELECT id FROM pgqueuer ORDER BY id OFFSET {number - 1} LIMIT 1)"
+        )
+    await worker(attempts=15).run()
+    assert own_jobs.seen == []
+    assert queue.states() == "failed 0, failed 0"
+
+
+async def test_a_worker_that_drains_leaves_what_is_due_later(queue: Queue) -> None:
+    await alater(own_jobs.note, delay=60)(1)
+    await aenqueue(own_jobs.fail, "x")
+    await asyncio.wait_for(worker(backoff=60.0).run(), 20)
+    assert own_jobs.seen == ["x"]
+    assert queue.states() == "queued 0, queued 1"
+
+
+async def test_old_steps_of_ended_jobs_of_this_application_are_deleted(queue: Queue) -> None:
+    await aenqueue(own_jobs.note, 1)
+    await aenqueue(own_jobs.fail, "x")
+    await worker(attempts=1).run()
+    here.queue = "treefold:other"
+    await aenqueue(own_jobs.note, 2)
+    await worker(attempts=1).run()
+    here.queue = "treefold"
+    queue.run("UPDATE pgqueuer_log SET created = created - interval '29 days'")
+    steps = "SELECT count(DISTINCT job_id) FROM pgqueuer_log"
+    for days, left in ((0, 3), (30, 3), (28, 2)):
+        await worker(log_days=days).run()
+        assert queue.value(steps) == left
+    (failed,) = await engine.list_failed_jobs(10)
+    assert await engine.read_last_error(failed.id) == "ValueError: x"
+
+
+# -- commands -------------------------------------------------------------------------------------
+
+
+def run_command(command: Callable[..., int], *ids: int) -> int:
+    return command([*ids]) if ids else command()
+
+
+def test_jobs_are_listed_put_back_and_discarded(
+    queue: Queue, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def prepare() -> None:
+        await alater(own_jobs.fail, unique="u")("x")
+        await worker(attempts=1).run()
+        await alater(own_jobs.fail, unique="u")("y")
+        await alater(own_jobs.note, delay=600)(1)
+        here.queue = "treefold:other"
+        await alater(own_jobs.note, delay=600)(1)
+        here.queue = "treefold"
+        await aclose_all()
+
+    asyncio.run(prepare())
+    failed, again, waiting, foreign = json.loads(
+        queue.value("SELECT json_agg(id ORDER BY id) FROM pgqueuer")
+    )
+    assert run_command(commands.list_jobs) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "2 waiting, 0 running, 1 failed",
+        "1 waiting in queue treefold:other, of other names",
+        f"{failed} own_jobs:fail ValueError",
+    ]
+    assert run_command(commands.retry_jobs, failed, waiting, foreign) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"Error: job {waiting} has not failed",
+        f"Error: job {foreign} has not failed",
+        f"Error: job {failed} stays failed: another one of its unique name waits or runs",
+    ]
+    queue.run(f"UPDATE pgqueuer SET status = 'picked', heartbeat = now() WHERE id = {waiting}")
+    assert run_command(commands.discard_jobs, again, waiting, foreign) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"Error: no job {waiting} waits or has failed",
+        f"Error: no job {foreign} waits or has failed",
+    ]
+    assert sorted((queue.states() or "").split(", ")) == ["failed 0", "picked 0", "queued 0"]
+    assert run_command(commands.retry_jobs, failed) == 0
+    assert run_command(commands.discard_jobs, failed) == 0
+    assert sorted((queue.states() or "").split(", ")) == ["picked 0", "queued 0"]
+    last = "SELECT status FROM pgqueuer_log ORDER BY id DESC LIMIT 1"
+    assert queue.value(last) == "deleted"
+
+
+@pytest.mark.parametrize(
+    "command", [commands.list_jobs, commands.retry_jobs, commands.discard_jobs]
+)
+def test_on_sqlite_the_commands_say_what_is_missing(
+    command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure("sqlite", ":memory:")
+    assert run_command(command, *([] if command is commands.list_jobs else [1])) == 1
+    assert capsys.readouterr().err.startswith("Error: Jobs need PostgreSQL, and the database")
+    close_all()
 
 
 # -- two applications on one database

@@ -230,6 +230,7 @@ class Application:
                 self._boot_project()
 
     def _boot_project(self) -> None:
+        self.threads.limit = self.settings.worker_threads
         configure(
             log_format=self.settings.log_format,
             level=self.settings.log_level,

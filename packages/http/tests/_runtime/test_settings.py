@@ -27,6 +27,8 @@ FULL: dict[str, Any] = {
     "sensitive_words": ("plate", "kundennummer"),
     "max_body": 5,
     "limit_concurrency": 7,
+    "worker_threads": 9,
+    "job_log_days": 3,
     "grace": 1.5,
     "startup_timeout": 2.0,
     "ws_allowed_origins": ("https://a.example",),
@@ -59,6 +61,8 @@ log_level = "DEBUG"
 sensitive_words = ["plate", "kundennummer"]
 max_body = 5
 limit_concurrency = 7
+worker_threads = 9
+job_log_days = 3
 grace = 1.5
 startup_timeout = 2
 ws_allowed_origins = ["https://a.example"]
@@ -113,6 +117,8 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "sensitive_words": (),
         "max_body": 1024 * 1024,
         "limit_concurrency": 1000,
+        "worker_threads": 40,
+        "job_log_days": 30,
         "grace": 20.0,
         "startup_timeout": 60.0,
         "ws_allowed_origins": (),
@@ -167,6 +173,8 @@ def test_every_setting_is_read_from_the_environment(
         "SENSITIVE_WORDS": "plate, kundennummer",
         "MAX_BODY": "5",
         "LIMIT_CONCURRENCY": "7",
+        "WORKER_THREADS": "9",
+        "JOB_LOG_DAYS": "3",
         "GRACE": "1.5",
         "STARTUP_TIMEOUT": "2",
         "WS_ALLOWED_ORIGINS": " https://a.example, ",
@@ -502,3 +510,24 @@ def test_sensitive_words_need_a_letter() -> None:
     assert Settings(sensitive_words=("plate",)).sensitive_words == ("plate",)
     with pytest.raises(SettingsError, match=r"sensitive_words must list words .*, got '-'"):
         Settings(sensitive_words=("-",))
+
+
+def test_a_cache_named_redis_is_on_the_common_server() -> None:
+    url = "redis://:hunter2@host/1?socket_timeout=5"
+    caches = {"a": "redis", "b": "redis?shared=true", "c": "memory://", "d": "redis://other"}
+    made = Settings.from_mapping({"redis_url": url, "caches": caches})
+    assert made.caches == {"a": url, "b": f"{url}&shared=true", "c": "memory://"} | {
+        "d": "redis://other"
+    }
+    assert "hunter2" not in repr(made)
+    assert Settings(redis_url="redis://h", caches={"a": "redis?shared=true"}).caches == {
+        "a": "redis://h?shared=true"
+    }
+    with pytest.raises(SettingsError, match=r"Setting caches\.a is 'redis', .* TREEFOLD_REDIS_URL"):
+        Settings.from_mapping({"caches": {"a": "redis"}})
+
+
+@pytest.mark.parametrize(("name", "value"), [("worker_threads", 0), ("job_log_days", -1)])
+def test_numbers_below_the_least_are_refused(name: str, value: int) -> None:
+    with pytest.raises(SettingsError, match=f"Setting {name} must be a number from"):
+        Settings.from_mapping({name: value})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         enqueue as enqueue,
         later as later,
     )
+    from treefold_jobs._retries import job as job
     from treefold_jobs._schedules import Schedule as Schedule
 
 # every boot of an application imports this package, and few of them use jobs
@@ -24,6 +25,7 @@ _LATER = {
     "aenqueue": "_enqueueing",
     "alater": "_enqueueing",
     "enqueue": "_enqueueing",
+    "job": "_retries",
     "later": "_enqueueing",
 }
 
@@ -34,4 +36,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
-__all__ = ["Schedule", "__version__", "aenqueue", "alater", "enqueue", "later"]
+__all__ = ["Schedule", "__version__", "aenqueue", "alater", "enqueue", "job", "later"]

@@ -14,9 +14,10 @@ using all its memory, must not take the jobs beside it along a second time:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pgqueuer.queries import Queries
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 # NULL || object is NULL, and an array || object is an array with the object in it
 _HEADERS = "(CASE jsonb_typeof(headers) WHEN 'object' THEN headers ELSE '{}' END)"
+DRAIN_WAIT = timedelta(seconds=1)
+"""A worker that drains waits for a job that is due so soon."""
+PRUNE_PAUSE = 3600.0
+"""Seconds between two times that old steps are deleted."""
 AWAY_PAUSE = 1.0
 """Seconds between two attempts to write to a database that is away."""
 
@@ -40,21 +45,28 @@ class ClaimQueries(Queries):
     Attributes:
         away: errors of a database that cannot be reached.
         stopping: set when the worker takes no further job.
+        drains: the worker ends when no job is due.
         held: keys of the jobs that the worker has; a late sign of life lets it claim them again.
     """
 
     away: tuple[type[BaseException], ...] = ()
     stopping: asyncio.Event
     held: set[int]
+    drains: bool
     _free: asyncio.Event
 
     def init_state(
-        self, connection_errors: tuple[type[BaseException], ...], stopping: asyncio.Event
+        self,
+        connection_errors: tuple[type[BaseException], ...],
+        stopping: asyncio.Event,
+        *,
+        drains: bool,
     ) -> None:
         """Set what the constructor of PgQueuer does not take."""
         self.away = connection_errors
         self.stopping = stopping
         self.held = set()
+        self.drains = drains
         self._free = asyncio.Event()
         self._free.set()
 
@@ -81,6 +93,23 @@ class ClaimQueries(Queries):
         self._free.clear()
         await self._release_jobs(job for job in new if job is not suspect)
         return [suspect]
+
+    async def queued_work(self, entrypoints: list[QueueEntrypoint]) -> int:
+        """Return how many jobs wait; for a worker that drains, how many it waits for."""
+        if not self.drains:
+            return await super().queued_work(entrypoints)
+        due = await self.eligible_queued_work(entrypoints)
+        # a retry may wait for hours, and a job with a time for days
+        wait = await self.next_deferred_eta(entrypoints)
+        return due or int(wait is not None and wait <= DRAIN_WAIT)
+
+    async def prune_log_hourly(self, queue: str, days: int) -> None:
+        """Delete the steps of jobs of a queue that ended so many days ago; never with 0 days."""
+        while days:
+            with contextlib.suppress(*self.away):
+                for statement in build_prune_sql(self.qbq.qualified):
+                    await self.driver.execute(statement, timedelta(days=days), queue)
+            await asyncio.sleep(PRUNE_PAUSE)
 
     def resume_claiming(self) -> None:
         """Claim jobs again: the suspect has ended."""
@@ -132,6 +161,16 @@ def build_reset_starts_sql(table: str) -> str:
         f"UPDATE {table} SET headers = {_HEADERS} - '{KEY}' "  # noqa: S608 - a name of PgQueuer
         "WHERE id = ANY($1::bigint[]) AND status = 'failed'"
     )
+
+
+def build_prune_sql(names: Any) -> list[str]:
+    """Return the statements that delete old rows; jobs that wait or have failed keep theirs."""
+    old = "created < now() - $1::interval AND entrypoint = $2"
+    kept = f"AND job_id NOT IN (SELECT id FROM {names.queue_table})"  # noqa: S608 - names of PgQueuer
+    return [
+        f"DELETE FROM {names.queue_table_log} WHERE {old} {kept}",  # noqa: S608 - names of PgQueuer
+        f"DELETE FROM {names.statistics_table} WHERE {old}",  # noqa: S608 - names of PgQueuer
+    ]
 
 
 async def _wait_for_either(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:

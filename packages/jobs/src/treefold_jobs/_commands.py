@@ -1,4 +1,4 @@
-"""The commands `treefold worker`, `treefold jobs list` and `treefold jobs retry`.
+"""The commands `treefold worker` and `treefold jobs list`, `retry` and `discard`.
 
 Found by entry points of the group `treefold.commands`: the command line has read the settings and
 imported the models when one of these is called.
@@ -11,7 +11,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, ParamSpec, TypeVar, cast
 
 from treefold_jobs import _engine as engine
@@ -48,8 +48,6 @@ def _queue_command(function: Callable[P, int]) -> Callable[P, int]:
 def worker(
     *,
     concurrency: int = 10,
-    attempts: int = 5,
-    backoff: float = 5.0,
     grace: float = 20.0,
     lost_after: float = 30.0,
     drain: bool = False,
@@ -64,11 +62,9 @@ def worker(
 
     Args:
         concurrency: Jobs that run at once.
-        attempts: Attempts until a job is kept as failed.
-        backoff: Seconds until the second attempt; each further one waits twice as long.
         grace: Seconds that running jobs have to end.
         lost_after: Seconds without a sign of life after which another worker takes a job.
-        drain: End when no job waits; schedules are left out.
+        drain: End when no job is due; schedules are left out.
         dev: Work beside 'treefold dev': use the names of development in Redis.
         app_dir: The project.
     """
@@ -76,8 +72,7 @@ def worker(
 
     options = Options(
         concurrency=concurrency,
-        attempts=attempts,
-        backoff=backoff,
+        log_days=app.settings.job_log_days,
         grace=grace,
         lost_after=lost_after,
         drain=drain,
@@ -87,11 +82,11 @@ def worker(
 
     async def run_worker() -> None:
         here.app, here.loop = app, asyncio.get_running_loop()
-        # plain functions beyond the limit would wait, though they count as running
-        app.threads.limit += concurrency
         working = Worker(options, schedules, in_thread=app.threads.run)
         working.watch_signals()  # before the hooks: a signal ends the worker in order once they ran
         async with app.lifespan():
+            # plain functions beyond the limit would wait, though they count as running
+            app.threads.limit += concurrency
             await working.run()
         if working.put_back:  # a plain function cannot be stopped, and would be waited for
             # os._exit() flushes nothing
@@ -144,15 +139,35 @@ def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
         app_dir: The project.
     """
 
-    async def requeue_and_list_unknown() -> list[int]:
+    async def requeue_and_list_errors() -> list[str]:
         failed = {int(job.id) for job in await engine.list_failed_jobs(100_000)}
-        await engine.requeue_failed_jobs(sorted(failed.intersection(ids)))
-        return [one for one in ids if one not in failed]
+        left = await engine.requeue_failed_jobs(sorted(failed.intersection(ids)))
+        again = "another one of its unique name waits or runs"
+        return [f"job {one} has not failed" for one in ids if one not in failed] + [
+            f"job {one} stays failed: {again}" for one in left
+        ]
 
-    unknown = _run_and_close_databases(requeue_and_list_unknown())
-    for one in unknown:
-        print(f"Error: job {one} has not failed", file=sys.stderr)
-    return FAILURE if unknown else 0
+    return _print_errors(_run_and_close_databases(requeue_and_list_errors()))
+
+
+@_queue_command
+def discard_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
+    """Delete jobs that have failed, or wait.
+
+    Args:
+        ids: The numbers that 'treefold jobs list' shows.
+        dev: Delete jobs of 'treefold dev'.
+        app_dir: The project.
+    """
+    gone = _run_and_close_databases(engine.discard_jobs(ids))
+    return _print_errors(f"no job {one} waits or has failed" for one in ids if one not in gone)
+
+
+def _print_errors(errors: Iterable[str]) -> int:
+    lines = [f"Error: {error}" for error in errors]
+    for line in lines:
+        print(line, file=sys.stderr)
+    return FAILURE if lines else 0
 
 
 def _run_and_close_databases(work: Coroutine[Any, Any, T]) -> T:

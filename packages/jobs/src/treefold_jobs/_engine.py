@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_jobs._call import Call
 from treefold_jobs._process import QUEUE, here
-from treefold_orm import ConfigurationError, DatabaseError
+from treefold_jobs._retries import find_retries
+from treefold_orm import ConfigurationError, DatabaseError, IntegrityError
 from treefold_orm.connections import afetch_rows, backend_of, fetch_rows
 
 if TYPE_CHECKING:
@@ -138,7 +139,19 @@ def _build_unique_key(name: str) -> str | None:
 
 
 def _build_headers(call: Call) -> dict[str, str] | None:
-    return {"request_id": call.request_id} if call.request_id else None
+    headers = {"request_id": call.request_id} if call.request_id else {}
+    if (retries := find_retries(call.function)) is not None:
+        headers["attempts"] = str(retries.attempts)
+    return headers or None
+
+
+def parse_attempts(job: Job) -> int:
+    """Return how often a job was to be tried when it was enqueued; 0 if it did not say.
+
+    Read without the function, whose import may end the worker.
+    """
+    found = str((job.headers or {}).get("attempts"))
+    return int(found) if found.isdecimal() else 0
 
 
 def parse_call(job: Job) -> Call:
@@ -177,19 +190,45 @@ async def read_last_error(job_id: int) -> str:
     return errors[-1].exception_message if errors else ""
 
 
-async def requeue_failed_jobs(ids: Sequence[int]) -> None:
-    """Put failed jobs back into the queue, as new ones."""
+async def requeue_failed_jobs(ids: Sequence[int]) -> list[int]:
+    """Put failed jobs back into the queue, as new ones.
+
+    Returns:
+        Those that stay failed: another job of their unique name waits or runs.
+    """
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
 
     from treefold_jobs._claiming import build_reset_starts_sql
 
-    # the starts first: a job that is queued again is not 'failed', as the statement asks
+    queries, left = Queries(_Connection()), list[int]()
+    reset = build_reset_starts_sql(queries.qbq.qualified.queue_table)
+    for one in ids:  # a statement for all would fail with one of them
+        # the starts first: a job that is queued again is not 'failed', as the statement asks
+        await queries.driver.execute(reset, [one])
+        try:
+            await queries.requeue_jobs([JobId(one)])
+        except IntegrityError:
+            left.append(one)
+    return left
+
+
+async def discard_jobs(ids: Sequence[int]) -> set[int]:
+    """Delete jobs of this application that wait or have failed; return those that it did."""
+    from pgqueuer.queries import Queries
+
     queries = Queries(_Connection())
-    await queries.driver.execute(
-        build_reset_starts_sql(queries.qbq.qualified.queue_table), list(ids)
+    names = queries.qbq.qualified
+    rows = await queries.driver.fetch(
+        f"WITH gone AS (DELETE FROM {names.queue_table} WHERE id = ANY($1::bigint[])"  # noqa: S608 - names of PgQueuer
+        " AND entrypoint = $2 AND status IN ('queued', 'failed')"
+        " RETURNING id, entrypoint, priority)"
+        f" INSERT INTO {names.queue_table_log} (job_id, status, entrypoint, priority)"
+        " SELECT id, 'deleted', entrypoint, priority FROM gone RETURNING job_id",
+        list(ids),
+        here.queue,
     )
-    await queries.requeue_jobs([JobId(one) for one in ids])
+    return {int(str(row["job_id"])) for row in rows}
 
 
 async def count_jobs_by_state() -> dict[str, int]:

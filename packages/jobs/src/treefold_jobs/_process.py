@@ -67,8 +67,22 @@ class Lifespan(Protocol):
         ...
 
 
+class Settings(Protocol):
+    """The settings that jobs read."""
+
+    @property
+    def job_log_days(self) -> int:
+        """How many days the steps of jobs that have ended are kept."""
+        ...
+
+
 class Application(Protocol):
     """The parts of a treefold application that jobs use."""
+
+    @property
+    def settings(self) -> Settings:
+        """Its settings."""
+        ...
 
     @property
     def lifespan(self) -> Lifespan:

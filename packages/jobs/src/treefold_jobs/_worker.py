@@ -31,6 +31,7 @@ from treefold_jobs import _engine as engine, _running as running
 from treefold_jobs._claiming import ClaimQueries
 from treefold_jobs._outcomes import add_traceback_note, describe_error
 from treefold_jobs._process import here
+from treefold_jobs._retries import MOST_LOSSES, Retries, find_retries
 from treefold_jobs._running import JobFailed, log_outcome
 from treefold_jobs._schedules import Schedule
 from treefold_jobs._starts import JobStarts
@@ -39,8 +40,6 @@ from treefold_orm.connections import connect_arguments_of
 
 log = running.log
 
-LONGEST_BACKOFF = 3600.0
-"""Seconds between two attempts of a job: what fails for hours is tried once in an hour."""
 LONGEST_PAUSE = 30.0
 """Seconds between two attempts to reach a database that is away."""
 CANCEL_TIMEOUT = 1.0
@@ -63,34 +62,28 @@ class Options:
 
     Attributes:
         concurrency: jobs that run at once in this process.
-        attempts: how often a job is run until it is kept as failed.
-        backoff: seconds until the second attempt; each further one waits twice as long.
+        retries: of jobs whose function declares none.
         grace: seconds that running jobs have to end after SIGTERM.
         lost_after: seconds without a sign of life after which a job is taken from its worker.
-        drain: end when no job waits.
+        drain: end when no job is due.
+        log_days: how long the steps of jobs that have ended are kept; 0 is for ever.
     """
 
     concurrency: int = 10
-    attempts: int = 5
-    backoff: float = 5.0
+    retries: Retries = Retries()  # noqa: RUF009 - it is frozen
     grace: float = 20.0
     lost_after: float = 30.0
     drain: bool = False
+    log_days: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "attempts", "lost_after"):
+        for name in ("concurrency", "lost_after"):
             if getattr(self, name) <= 0:
                 raise ConfigurationError(
                     f"--{name.replace('_', '-')} must be above 0, got {getattr(self, name):g}"
                 )
-        for name in ("backoff", "grace"):
-            if getattr(self, name) < 0:
-                raise ConfigurationError(f"--{name} must not be below 0, got {getattr(self, name)}")
-
-    def compute_retry_delay(self, attempt: int) -> float:
-        """Return the seconds to wait after a failed attempt, counted from 1."""
-        # the inner min(): 2.0 ** 1024 raises OverflowError
-        return min(self.backoff * 2.0 ** min(attempt - 1, 30), LONGEST_BACKOFF)
+        if self.grace < 0:
+            raise ConfigurationError(f"--grace must not be below 0, got {self.grace}")
 
 
 class Worker:
@@ -181,18 +174,20 @@ class Worker:
                     return
 
     async def _connect_and_run_queue(self) -> None:
+        pruning: asyncio.Future[None] | None = None
         pool: Any = await cast("Any", asyncpg).create_pool(
             **connect_arguments_of(engine.ALIAS), min_size=2, max_size=4, command_timeout=60
         )
         try:
             driver = AsyncpgPoolDriver(pool)
             self._claims = claims = ClaimQueries(driver)
-            claims.init_state(_AWAY, self._stopping)
+            claims.init_state(_AWAY, self._stopping, drains=self._options.drain)
             self._queue = queue = PgQueuer(driver, queries=claims)
             await self._verify_and_register_queue(queue)
             if self._stopping.is_set():
                 return
             options = self._options
+            pruning = asyncio.ensure_future(claims.prune_log_hourly(here.queue, options.log_days))
             # queue.run looks after schedules as well, which cost queries of their own
             run = queue.run if self._schedules else queue.qm.run
             await run(
@@ -206,6 +201,8 @@ class Worker:
             )
         finally:
             self._queue = None
+            if pruning is not None:
+                pruning.cancel()
             with contextlib.suppress(Exception):
                 # close() waits for connections in use, which a server that is gone never answers
                 await asyncio.wait_for(pool.close(), 2)
@@ -339,12 +336,13 @@ class Worker:
     def _raise_failure_or_retry(
         self, attempt: int, job: Job, call: engine.Call, start: float, *, error: JobFailed
     ) -> None:
-        most = self._options.attempts
+        retries = find_retries(call.function) or self._options.retries
+        most = retries.attempts
         if attempt >= most:
             outcome = f"failed at attempt {attempt} of {most}, kept as job {job.id}"
             log_outcome(call, outcome, start, error=error)
             raise error
-        delay = self._options.compute_retry_delay(attempt)
+        delay = retries.compute_delay(attempt)
         outcome = f"failed at attempt {attempt} of {most} ({error}), again in {delay:g} s"
         log_outcome(call, outcome, start, level=logging.WARNING)
         self._schedule_queue_notification(delay + WAKE_MARGIN)
@@ -366,7 +364,8 @@ class Worker:
 
     def _fail_if_lost_too_often(self, job: Job, starts: JobStarts, function: str) -> None:
         """Fail a job that ends its workers: alone at last, so that it is no neighbour's doing."""
-        if starts.losses >= self._options.attempts and starts.alone:
+        most = engine.parse_attempts(job) or self._options.retries.attempts
+        if starts.losses >= min(most, MOST_LOSSES) and starts.alone:
             text = f"its worker was lost {starts.losses} times while it ran"
             log.error("JOB %s failed, %s, kept as job %d", function, text, job.id)
             raise JobFailed(text)

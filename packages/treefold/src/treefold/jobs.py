@@ -6,6 +6,7 @@ try:
         aenqueue as aenqueue,
         alater as alater,
         enqueue as enqueue,
+        job as job,
         later as later,
     )
 except ModuleNotFoundError as error:
@@ -15,4 +16,4 @@ except ModuleNotFoundError as error:
         "treefold.jobs needs treefold-jobs: pip install treefold-jobs", name=error.name
     ) from None
 
-__all__ = ["Schedule", "aenqueue", "alater", "enqueue", "later"]
+__all__ = ["Schedule", "aenqueue", "alater", "enqueue", "job", "later"]

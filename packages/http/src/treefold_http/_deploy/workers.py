@@ -53,7 +53,7 @@ def check_per_process_state(deployment: Deployment) -> Iterator[Finding]:
             if isinstance(each, Rooms) and each.is_in_memory:
                 file = f"{name.replace('.', '/')}.py"
                 text = f"Rooms() is in memory, {beside}"
-                yield ROOMS.make_finding(file, text, "Rooms(redis='redis://...')")
+                yield ROOMS.make_finding(file, text, "Rooms(redis=True)")
                 return
 
 

@@ -24,6 +24,7 @@ from typing import Any, Literal, cast
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.dotenv import read_dotenv
 from treefold_http._runtime.serve_settings import SERVE_PREFIX, ServeSettings
+from treefold_http._runtime.threads import LIMIT
 from treefold_logging import mask
 
 _NO_DATABASES: Mapping[str, str] = MappingProxyType({})
@@ -99,13 +100,17 @@ class Settings:
         ws_allowed_origins: origins besides the site's own that may open a socket.
         secret_key: signs cookies and tokens; at least 32 bytes.
         secret_key_fallbacks: former secrets whose signatures still count.
-        redis_url: the Redis of `Sessions(store="redis")` and `RateLimit(redis=True)`.
+        redis_url: the Redis of `Sessions(store="redis")`, `RateLimit(redis=True)`,
+            `Rooms(redis=True)` and caches whose address is `redis`.
         databases: alias to database URL, for `treefold-orm`.
         test_databases: alias to the URL of the database that tests use instead; the table
             `[test.databases]`. Without one, tests make their own.
         same_databases: other addresses of the database `default`, such as `10.0.0.5:6432/shop`, by
             which processes of this deployment reach it.
-        caches: alias to address of a cache: `memory://` or a Redis URL.
+        caches: alias to address of a cache: `memory://`, a Redis URL, or `redis` for `redis_url`.
+        worker_threads: the most plain functions, such as sync handlers, that run at once.
+        job_log_days: how long `treefold worker` keeps the steps of jobs that have ended; 0 is for
+            ever.
         serve: settings of the server `treefold serve`; the table `[serve]`.
         silenced: findings of `check --deploy` that it leaves out, each with the reason; the table
             `[silenced]`.
@@ -140,6 +145,8 @@ class Settings:
     test_databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     same_databases: tuple[str, ...] = ()
     caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    worker_threads: int = LIMIT
+    job_log_days: int = 30
     serve: ServeSettings = field(default_factory=ServeSettings)
     silenced: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     app: Mapping[str, Any] = field(default_factory=lambda: _NO_DATABASES)
@@ -167,10 +174,13 @@ class Settings:
                 "Setting root_path must be a prefix such as '/api', without a final slash, a"
                 f" version or an escape, got {self.root_path!r}"
             )
-        if self.limit_concurrency < 1:
-            raise SettingsError(
-                f"Setting limit_concurrency must be a number from 1, got {self.limit_concurrency!r}"
-            )
+        for name, least in (("limit_concurrency", 1), ("worker_threads", 1), ("job_log_days", 0)):
+            if (value := getattr(self, name)) < least:
+                message = f"Setting {name} must be a number from {least}, got {value!r}"
+                raise SettingsError(message)
+        if any(map(_is_common_redis, self.caches.values())):
+            caches = {alias: self._expand_redis(alias, at) for alias, at in self.caches.items()}
+            object.__setattr__(self, "caches", caches)
         for name in ("grace", "startup_timeout", "max_body"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
@@ -187,6 +197,19 @@ class Settings:
                 "Setting log_level must be a level such as 'INFO' or 'WARNING', got"
                 f" {self.log_level!r}"
             )
+
+    def _expand_redis(self, alias: str, address: str) -> str:
+        """Return the URL for an address `redis`, with the options of the cache."""
+        if not _is_common_redis(address):
+            return address
+        if not self.redis_url:
+            raise SettingsError(
+                f"Setting caches.{alias} is 'redis', the server of the setting redis_url, which is"
+                " missing; set TREEFOLD_REDIS_URL"
+            )
+        options = address.partition("?")[2]
+        joint = "&" if "?" in self.redis_url else "?"
+        return f"{self.redis_url}{joint}{options}" if options else self.redis_url
 
     def __repr__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -241,6 +264,10 @@ class Settings:
         types = typing.get_type_hints(cls)
         checked = {k: _check_setting(k, value, types, source) for k, value in values.items()}
         return cls(**checked)
+
+
+def _is_common_redis(address: str) -> bool:
+    return address.partition("?")[0] == "redis"
 
 
 def read_project_name(app_dir: Path) -> str | None:

@@ -14,9 +14,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
-from treefold_http._runtime.boot_report import TreefoldError
+from treefold_http._runtime.boot_report import SettingsError, TreefoldError
 from treefold_http._runtime.current_application import current_application, entered
-from treefold_http._runtime.name_space import load_project_namespace
+from treefold_http._runtime.name_space import load_project_namespace, load_project_settings
 from treefold_http._websockets.relay import Relay, RoomMessage, check_relay_requirements
 from treefold_http._websockets.websocket import OVERLOADED, WebSocket, WebSocketDisconnect
 from treefold_logging import get_logger
@@ -35,8 +35,8 @@ class Rooms:
     Applications of one process that have a module in common do not share its rooms.
 
     Args:
-        redis: a Redis URL; messages then reach the rooms of every worker of the application. None
-            for this process.
+        redis: a Redis URL, or True for that of the setting `redis_url`; messages then reach the
+            rooms of every worker of the application. None for this process.
         queue: how many messages may wait for one socket.
         shared: reach the rooms of all applications of the environment that say so, on one database
             of Redis; they need one `secret_key`.
@@ -49,19 +49,23 @@ class Rooms:
     """
 
     def __init__(
-        self, redis: str | None = None, *, queue: int = QUEUE, shared: bool = False
+        self, redis: str | bool | None = None, *, queue: int = QUEUE, shared: bool = False
     ) -> None:
+        redis = None if redis is False else redis
         if redis is None and int(os.environ.get("TREEFOLD_WORKER_PROCESSES", "1")) > 1:
             raise TreefoldError(
                 "Rooms() reaches only the sockets of its own process, and several processes serve;"
-                " give it redis='redis://...', or serve with one process"
+                " give it redis=True, or serve with one process"
             )
         if shared and redis is None:
-            raise ValueError("Rooms(shared=True) must have redis='redis://...', got none")
+            raise ValueError("Rooms(shared=True) must have redis=True, got none")
+        self._redis, self._queue, self._shared = redis, queue, shared
         if redis is not None:
             app = entered.get()  # a boot imports the module
-            check_relay_requirements(redis, None if app is None else app.names)
-        self._redis, self._queue, self._shared = redis, queue, shared
+            if isinstance(redis, str) or app is not None:
+                check_relay_requirements(
+                    self._find_redis_url(app), None if app is None else app.names
+                )
         # weak: the rooms of a module may outlive an application, as in tests
         self._of: WeakKeyDictionary[Runtime, _OwnRooms] = WeakKeyDictionary()
         self._of_script: _OwnRooms | None = None
@@ -128,10 +132,26 @@ class Rooms:
         for own in [*self._of.values(), *([self._of_script] if self._of_script else ())]:
             await own.close_relay()
 
+    def _find_redis_url(self, app: Runtime | None) -> str:
+        """Return the URL of the server, of the settings of the project without an application.
+
+        Raises:
+            SettingsError: `redis=True`, and they name none.
+        """
+        if isinstance(self._redis, str):
+            return self._redis
+        settings = load_project_settings() if app is None else app.settings
+        if settings is None or not settings.redis_url:
+            raise SettingsError(
+                "Rooms(redis=True) needs an address; set TREEFOLD_REDIS_URL, or pass"
+                " redis='redis://...'"
+            )
+        return settings.redis_url
+
     def _get_or_create_rooms(self, app: Runtime) -> _OwnRooms:
         if (found := self._of.get(app)) is None:
             names = app.names if self._redis is not None else None
-            found = self._of[app] = self._make_own_rooms(names)
+            found = self._of[app] = self._make_own_rooms(app, names)
         return found
 
     def _get_or_create_current_rooms(self) -> _OwnRooms:
@@ -139,14 +159,14 @@ class Rooms:
             return self._get_or_create_rooms(app)
         if self._of_script is None:
             names = load_project_namespace() if self._redis is not None else None
-            self._of_script = self._make_own_rooms(names)
+            self._of_script = self._make_own_rooms(None, names)
         return self._of_script
 
-    def _make_own_rooms(self, names: NameSpace | None) -> _OwnRooms:
+    def _make_own_rooms(self, app: Runtime | None, names: NameSpace | None) -> _OwnRooms:
         own = _OwnRooms(self._queue)
-        if self._redis is not None and names is not None:
-            deliver = own.deliver_to_local_members
-            own.relay = Relay(self._redis, deliver, names=names, shared=self._shared)
+        if names is not None:
+            url, deliver = self._find_redis_url(app), own.deliver_to_local_members
+            own.relay = Relay(url, deliver, names=names, shared=self._shared)
         return own
 
 
