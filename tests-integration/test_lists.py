@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from serving import NewDatabase, write_tree
 
 from treefold import Application, Settings
 from treefold.testing import TestClient
+from treefold_cli.commands._check import check
 from treefold_http.openapi import openapi_document
 
 MODELS = """
@@ -290,3 +292,40 @@ def test_workers_need_the_secret_that_signs_cursors(
     app = Application(root, settings=Settings.from_mapping(settings))
     app.boot()
     assert [message in broken.error for broken in app.report.broken] == ([True] if message else [])
+
+
+BY_HAND = """
+from Models.shop import Shelf
+
+async def handler(request):
+    return [book.title for book in await Shelf(request.query).apply()]
+"""
+APART = """
+from Models.shop import Shelf
+from treefold import Depends
+
+async def find_books(request):
+    return Shelf(request.query)
+
+async def handler(shelf: Shelf, other: Shelf = Depends(find_books)):
+    return Shelf({"title": "a"}).order()
+"""
+
+
+def test_check_names_lists_by_hand_and_without_an_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = MODELS.replace("page_size = 3", 'page_size = 3\n    unindexed = ("by", "year__in")')
+    routes = {"Api/v1/Hand/Get.py": BY_HAND, "Api/v1/Apart/Get.py": APART}
+    root = write_tree(tmp_path, {"Models/shop.py": models, **routes})
+    assert check(str(root), strict=True, as_json=True) == 1
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    found = [(each["code"], each["files"], each["message"]) for each in problems]
+    hand = [each for each in found if each[0] == "list-by-hand"]
+    assert [files for _, files, _ in hand] == [["Api/v1/Apart/Get.py"], ["Api/v1/Hand/Get.py"]]
+    assert all("take it as a parameter of the handler, `shelf: Shelf`" in text for *_, text in hand)
+    named = [text.split("'")[1] for code, _, text in found if code == "list-index"]
+    assert named == [
+        *("title", "title__icontains", "year__gte", "color", "price__lte", "seen__gte"),
+        *("title", "year", "author__name"),
+    ]

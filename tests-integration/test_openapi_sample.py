@@ -22,10 +22,12 @@ RULES = (
     "GET /v1/order/{id}",
     "GET /v1/user/{id}",
     "DELETE /v1/user/{id}",
+    "GET /v2/book",
 )
 """Operations with a rule that no schema says, and a 422 for it: a basket must not be empty, a user
-has what the model takes as a name and an address, and an id has 64 bits. The sample keeps to the
-standard library, whose types have no word for any of them; pydantic's would have."""
+has what the model takes as a name and an address, an id has 64 bits, and a cursor is one of a page.
+The sample keeps to the standard library, whose types have no word for any of them; pydantic's would
+have."""
 
 
 @pytest.fixture

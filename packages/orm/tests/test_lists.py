@@ -16,7 +16,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, cast, get_args
 
 import pytest
-from orm_models import Author, Color, Comment, Country, Everything, Post, Profile, Tag
+from orm_models import (
+    Author,
+    Color,
+    Comment,
+    Country,
+    Everything,
+    Order,
+    Post,
+    Profile,
+    Tag,
+)
 
 from treefold_orm import (
     ConfigurationError,
@@ -29,6 +39,7 @@ from treefold_orm import (
     record_queries,
 )
 from treefold_orm._lists.cursors import CursorSeal
+from treefold_orm._lists.index_findings import find_unindexed
 from treefold_orm._lists.page_results import MAX_LINK, PageResult
 from treefold_orm._lists.parameters import find_parameter_function
 
@@ -601,3 +612,65 @@ async def test_a_link_leads_to_the_pages_around_this_one(db: Any, half: Any) -> 
     # a page of keyset() may have other parameters, and any other result has no pages
     assert form.build_fields(await half(Post.objects).keyset(1), query) == {}
     assert form.build_fields({"items": []}, query) == {}
+
+
+class Orders(FilterSet):
+    """A model with every kind of index, and columns without."""
+
+    model = Order
+    fields = {  # noqa: RUF012 - read-only by contract
+        "id": ["exact"],
+        "total": ["gte", "range"],
+        "shop": ["exact", "in", "icontains"],
+        "number": ["exact"],
+        "paid": ["exact"],
+        "version": ["isnull"],
+    }
+    ordering = ("total", "number", "id", "paid")
+
+
+class Indexed(Posts):
+    """Related rows, of which two names are accepted as they are."""
+
+    unindexed = ("title__icontains", "views", "title")
+
+
+def test_filters_and_orders_without_an_index_are_named() -> None:
+    found = [text for _, text in find_unindexed(Orders)]
+    assert found == [
+        # a unique constraint begins with the shop; that of the number holds for some rows only
+        "No index serves the filter 'shop__icontains' of Orders: no index finds a part of a value;"
+        " add one to Order, or name it in Orders.unindexed = ('shop__icontains',)",
+        "No index serves the filter 'number' of Orders: no index begins with it; add one to Order,"
+        " or name it in Orders.unindexed = ('number',)",
+        *(
+            f"No index serves the {what} of Orders: no index begins with it; add one to Order, or"
+            f" name it in Orders.unindexed = ('{name}',)"
+            for what, name in (
+                ("filter 'paid'", "paid"),
+                ("filter 'version__isnull'", "version__isnull"),
+                ("order 'number'", "number"),
+                ("order 'paid'", "paid"),
+            )
+        ),
+    ]
+    names = [text.split("'")[1] for _, text in find_unindexed(Indexed)]
+    # a foreign key and a unique name have indexes; no order of another table has
+    assert names == [
+        *("title__in", "title__gt", "views__gte", "views__lt", "views__in", "views__range"),
+        *("editor_name", "editor_name__in", "author__age__gte", "author__age__isnull"),
+        *("comments__likes__gte", "editor__name", "author__age", "author__country__name"),
+    ]
+
+
+async def test_a_later_page_seeks_in_the_index_of_its_order(db: Any, half: Any) -> None:
+    author = await half(Author.objects).create(name="ann")
+    await half(Post.objects).bulk_create(
+        [Post(title="t", views=n % 3, author=author) for n in range(9)]
+    )
+    for order, sign in (("views", ">="), ("-views", "<=")):
+        page = await half(Post.objects.order_by(order)).keyset(4)
+        with record_queries() as queries:
+            await half(Post.objects.order_by(order)).keyset(4, after=page.next)
+        (event,) = queries.events
+        assert f'"views" {sign} ' in event.sql

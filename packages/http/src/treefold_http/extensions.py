@@ -54,6 +54,10 @@ from treefold_http._project.guards import (
     guards_of_refusal as guards_of_refusal,
     guards_of_route as guards_of_route,
 )
+from treefold_http._project.parameter_findings import (
+    ParameterFinding as ParameterFinding,
+    find_parameter_findings as find_parameter_findings,
+)
 from treefold_http._runtime.runtime import Role as Role
 from treefold_http._wire.root_path import below_root as below_root
 
@@ -127,7 +131,8 @@ class Extension(Protocol):
         `documentation` of an object in `Annotated`. They are read from the query, whatever their
         names: a list from repeated names and from commas. A name of the query that no input and no
         credential of the route takes is refused. The function is called once for a request, on the
-        event loop; for one type it is always the same function.
+        event loop; for one type it is always the same function. It may have an attribute
+        `find_problems`, called without arguments by `check --strict`: pairs of a code and a text.
         """
         del kind
 

@@ -147,6 +147,10 @@ def _boot_and_find_problems(
                 files = tuple(file for file, _ in places)
                 line = int(places[-1][1]) if places else None
                 yield Problem(Kind.LINT, clash, files, code="security-scheme", line=line)
+            from treefold_http.extensions import find_parameter_findings
+
+            for file, code, message in find_parameter_findings(app.project, app.extensions):
+                yield Problem(Kind.LINT, message, (file,), code=code)
             from treefold_cli._checks.pending import load_models_and_find_pending
 
             for one in load_models_and_find_pending(app):

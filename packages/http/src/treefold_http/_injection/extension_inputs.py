@@ -4,8 +4,7 @@
     make(*, title: str | None = None, year__in: list[int] | None = None, limit: int = 50)
 
     query                        values in `bind_query`                  argument of the handler
-    ?title=Ants&year__in=1,2     {"title": "Ants", "year__in": [1, 2],   make(title="Ants", ...)
-                                  "limit": 50}
+    ?title=Ants&year__in=1,2     {"title": "Ants", "year__in": [1, 2]}   make(title="Ants", ...)
     ?year__in=1&year__in=2       the same list
     ?limit=x                     an error                                none: 422
     ?titel=Ants                  an error that names `title`             none: 422
@@ -18,7 +17,7 @@ would answer for a filter without a word.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,12 +54,26 @@ def build_extension_input(function: AnyCallable, call_number: int) -> Input:
     """
     parameters = list_parameters(function)
     names = [_build_name(parameter, function, call_number) for parameter in parameters]
+    by_name = {each.sent.name: each for each in names}
+    required = [each for each in names if each.sent.is_required]
     others: set[str] = set()
 
     def bind_query(connection: Connection, errors: Errors) -> Mapping[str, object]:
         query = connection.query
-        _refuse_unknown_names(query, others, errors)
-        return {each.sent.name: _take_texts(each, query, errors) for each in names}
+        values: dict[str, object] = {}
+        unknown: list[str] = []
+        # by what was sent: a list has many names, of which a request uses few
+        for name in query:
+            if (each := by_name.get(name)) is not None:
+                values[name] = _take_texts(each, query, errors)
+            elif name not in others:
+                unknown.append(name)
+        if unknown:
+            _refuse_unknown_names(unknown, others, errors)
+        for each in required:
+            if each.sent.name not in values:
+                each.take(None, errors)
+        return values
 
     return Input(
         place="query",
@@ -119,11 +132,10 @@ def _take_texts(each: _Name, query: MultiMapping[str], errors: Errors) -> object
         entry = make_error_entry(["query", each.sent.name], "is given more than once", "repeated")
         errors.append(entry)
         return None
-    return each.take(texts[0] if texts else None, errors)
+    return each.take(texts[0], errors)
 
 
-def _refuse_unknown_names(query: Iterable[str], known: set[str], errors: Errors) -> None:
-    unknown = [name for name in dict.fromkeys(query) if name not in known]
+def _refuse_unknown_names(unknown: Sequence[str], known: set[str], errors: Errors) -> None:
     for name in unknown[:_MAX_UNKNOWN]:
         words = f"is not known here{_suggest_nearest_name(name, known)}"
         errors.append(make_error_entry(["query", name], words, "extra"))

@@ -43,6 +43,8 @@ Kind: TypeAlias = Literal["request", "websocket", "nothing"]
 
 _FACTORY = "<factory>"
 """The repr of a `default_factory` in the signatures of dataclasses, structs and models."""
+FUNCTION_MARK = "__treefold_parameters__"
+"""The attribute of a step that names the function of an extension which it calls."""
 _GATHERING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
 
@@ -327,6 +329,7 @@ class _Resolver:
         async def call_with_values(values: Mapping[str, object]) -> object:
             return function(**values)
 
+        setattr(call_with_values, FUNCTION_MARK, function)
         # a call of its own: its errors are sent before another function gets the value
         self.calls += 1
         number = self.calls

@@ -49,9 +49,10 @@ class FilterSet:
     ["exact", "icontains"], "author__name": ["exact"]}`); `names` gives a path another name in the
     address (`{"author": "author__name"}`); `ordering` lists names for the `order` parameter;
     `max_list` limits values of `in`, `page_size` and `max_page_size` the page; with `total`, each
-    page counts all rows. Declared names are checked when the class is made. Parameters that are
-    not declared, and values that do not fit, are refused with `InvalidParameter`: the request is
-    wrong.
+    page counts all rows; `unindexed` names filters and orders that need no index, about which
+    `treefold check --strict` says nothing then. Declared names are checked when the class is made.
+    Parameters that are not declared, and values that do not fit, are refused with
+    `InvalidParameter`: the request is wrong.
     """
 
     model: ClassVar[type[Any]]
@@ -62,6 +63,7 @@ class FilterSet:
     page_size: ClassVar[int] = 50
     max_page_size: ClassVar[int] = 100
     total: ClassVar[bool] = False
+    unindexed: ClassVar[Sequence[str]] = ()
     ignore: ClassVar[frozenset[str]] = frozenset({"order", "page", "page_size"})
 
     _lookups: ClassVar[dict[str, Lookup]] = {}
@@ -94,6 +96,9 @@ class FilterSet:
 
     def conditions(self) -> Q:
         """The conditions the parameters stand for."""
+        return Q(**self._collect_lookups())
+
+    def _collect_lookups(self) -> dict[str, Any]:
         lookups: dict[str, Any] = {}
         for name, texts in self._pairs:
             if name in self.ignore:
@@ -107,7 +112,7 @@ class FilterSet:
                     self, name, f"is not a parameter of {type(self).__name__}: it takes {known}"
                 )
             lookups[self._paths[name]] = self._parse_parameter(lookup, name, texts)
-        return Q(**lookups)
+        return lookups
 
     def _parse_parameter(self, lookup: Lookup, name: str, texts: list[Any]) -> Any:
         field = lookup.field
@@ -178,8 +183,13 @@ class FilterSet:
     def _prepare_page(self, shape: type[T], query: Any) -> AskedPage[T]:
         self._refuse_parameters(_SLICE_NAMES - self._lookups.keys(), "limit, after and before")
         found: AnyQuery = self.model.objects.all() if query is None else query
-        found = counted = found.filter(self.conditions())
-        terms = self.order()
+        # keywords take a shorter way than conditions, which a class may have of its own
+        if type(self).conditions is FilterSet.conditions:
+            lookups = self._collect_lookups()
+            found = found.filter(**lookups) if lookups else found
+        else:
+            found = found.filter(self.conditions())
+        counted, terms = found, self.order()
         if not terms and found._find_order_terms() is None:
             terms = list(found._meta.ordering)
         if terms:
@@ -188,7 +198,7 @@ class FilterSet:
         rows = self._shapes.get((shape, notes))
         if rows is None:
             rows = self._shapes[shape, notes] = RowShape(found._meta, shape, notes)
-        context = (f"{type(self).__module__}.{type(self).__qualname__}", *self._describe_filters())
+        context = self._describe_list() if self._seal is not None else ()
         after, before = self._read_cursor("after", context), self._read_cursor("before", context)
         if after is not None and before is not None:
             raise _build_parameter_error(self, "before", "cannot be given beside 'after'")
@@ -204,10 +214,11 @@ class FilterSet:
             context=context,
         )
 
-    def _describe_filters(self) -> list[str]:
-        """The order and the filters, as texts that a cursor is signed with."""
+    def _describe_list(self) -> tuple[str, ...]:
+        """The class, the order and the filters, as texts that a cursor is signed with."""
         given = sorted((name, repr(texts)) for name, texts in self._pairs if name in self._lookups)
-        return [",".join(self.order()), *(part for pair in given for part in pair)]
+        name = f"{type(self).__module__}.{type(self).__qualname__}"
+        return name, ",".join(self.order()), *(part for pair in given for part in pair)
 
     def _read_cursor(self, name: str, context: tuple[str, ...]) -> str | None:
         for known, texts in self._pairs:

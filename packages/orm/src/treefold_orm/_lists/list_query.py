@@ -92,8 +92,8 @@ def order_by_names(query: Any, terms: Sequence[str]) -> Any:
     made: list[str] = []
     for term in terms:
         path = term.removeprefix("-")
-        hops = walk_path(query._meta, path)[0]
-        if hops:
+        # most are columns, which lead nowhere
+        if path not in query._meta.fields and walk_path(query._meta, path)[0]:
             name = f"order_{path.replace('__', '_')}"
             if name not in (query._notes or {}):
                 query = query.annotate(**{name: F(path)})

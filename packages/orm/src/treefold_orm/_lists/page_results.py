@@ -35,10 +35,11 @@ class PageResult:
         if not isinstance(result, ListPage):
             return {}
         page = cast("ListPage[Any]", result)
-        kept = [(name, value) for name, value in query if name not in {"after", "before"}]
+        kept = urlencode([pair for pair in query if pair[0] not in {"after", "before"}])
+        start = f"?{kept}&" if kept else "?"
         neighbours = (("next", "after", page.next), ("prev", "before", page.previous))
         links = [
-            f'<?{urlencode([*kept, (name, cursor)])}>; rel="{relation}"'
+            f'<{start}{name}={cursor}>; rel="{relation}"'  # a cursor is safe in an address
             for relation, name, cursor in neighbours
             if cursor is not None
         ]

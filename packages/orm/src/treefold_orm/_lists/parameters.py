@@ -98,6 +98,13 @@ def _build_parameter_function(kind: type[FilterSet], seal: CursorSeal) -> Callab
     require_pageable(kind.__name__, meta, (*kind.ordering, *meta.ordering))
     parameters = [*_list_filters(kind), *_list_page_parameters(kind)]
     read_list.__qualname__ = read_list.__name__ = kind.__name__
+
+    def find_problems() -> Iterator[tuple[str, str]]:
+        from treefold_orm._lists.index_findings import find_unindexed
+
+        return find_unindexed(kind)
+
+    read_list.find_problems = find_problems  # pyright: ignore[reportFunctionMemberAccess]
     # a function may have a signature of its own, which `inspect` reads
     read_list.__signature__ = inspect.Signature(parameters)
     return read_list

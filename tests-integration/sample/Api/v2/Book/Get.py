@@ -1,36 +1,20 @@
 from typing import TypedDict
 
-from Models.catalogue import Book, Shelf
+from Models.catalogue import Shelf
+from treefold.orm import Page
 
-from .Services.prices import price
+
+class Named(TypedDict):
+    name: str
 
 
 class Listed(TypedDict):
     isbn: str
     title: str
-    author: str
-    genres: list[str]
-    price: dict[str, int | str]
+    author: Named
+    genres: list[Named]
+    cents: int
 
 
-class Page(TypedDict):
-    books: list[Listed]
-    total: int
-
-
-async def handler(request) -> Page:
-    shelf = Shelf(request.query)
-    books = await shelf.apply(Book.objects.select_related("author").prefetch_related("genres"))
-    return {
-        "books": [
-            {
-                "isbn": book.isbn,
-                "title": book.title,
-                "author": book.author.name,
-                "genres": [genre.name for genre in book.genres.all()],
-                "price": price(book.cents),
-            }
-            for book in books
-        ],
-        "total": await Book.objects.filter(shelf.conditions()).acount(),
-    }
+async def handler(shelf: Shelf) -> Page[Listed]:
+    return await shelf.apage(Listed)
