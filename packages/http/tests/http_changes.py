@@ -39,14 +39,17 @@ def list_hints() -> dict[str, Any]:
     return hints | {f"{name}_or_null": kind | None for name, kind in hints.items()}
 
 
+def read_body(annotation: Any, body: bytes) -> Any:
+    """Return the value of a body."""
+    decoder = build_model_decoder(parse_annotation(annotation))
+    assert decoder is not None
+    return decoder.decode(body, loads(body))
+
+
 def decode(model: Any, body: Any) -> Any:
     """Return the changes of a body; None where it is refused."""
-    node = parse_annotation(Changes[model])
-    decoder = build_model_decoder(node)
-    assert decoder is not None
-    text = json.dumps(body).encode()
     try:
-        return decoder.decode(text, loads(text))
+        return read_body(Changes[model], json.dumps(body).encode())
     except UnprocessableEntity:
         return None
 

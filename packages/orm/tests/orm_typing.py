@@ -40,6 +40,7 @@ from treefold_orm import (
     SearchQuery,
     SearchRank,
     SearchVector,
+    Shape,
     TextChoices,
     UniqueConstraint,
     ValidationError,
@@ -309,3 +310,34 @@ async def list_books(books: BookList) -> Page[BookOut]:
     items: Page[BookOut] = rows  # type: ignore[assignment]  # rows are no items
     del items
     return await books.apage(BookOut)
+
+
+class WriterOut(Shape):
+    """Members that are columns."""
+
+    id = Writer.id
+    name = Writer.name
+    born = Writer.born
+
+
+class BookShape(Shape):
+    """A member that is the shape of a related row, and one of its own."""
+
+    id = Book.id
+    title = Book.title
+    writer: WriterOut
+    label: str = ""
+
+
+def shapes(book: BookShape, row: Book, data: dict[str, str], books: BookList) -> None:
+    assert_type(books.page(BookShape), Page[BookShape])
+    assert_type(book.title, str)
+    assert_type(book.writer.born, dt.date | None)
+    assert_type(BookShape.title, Column[str])
+    assert_type(row.assign(book), list[str])
+    assert_type(row.assign(data, fields=["title"]), list[str])
+    Book.objects.filter(BookShape.title == "x")
+    key: int = book.id
+    book.title = str(key)  # pyright: ignore[reportAttributeAccessIssue]
+    book.nothing()  # type: ignore[attr-defined]
+    row.assign(data)  # type: ignore[call-overload]

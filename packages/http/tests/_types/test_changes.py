@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, make_dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import pytest
-from http_changes import check_all_rows, decode, describe, list_hints
+from http_changes import check_all_rows, decode, describe, list_hints, read_body
 
-from treefold_http import Application, Changes
+from treefold_http import Application, Changes, UnprocessableEntity
+from treefold_http._types.read import parse_annotation
+from treefold_http._types.serialize import build_serializer
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer
@@ -134,6 +136,43 @@ def test_two_changes_have_names_of_their_own() -> None:
     schema, named = describe(make_dataclass("Outer", [("inner", inner)]))
     assert set(named) == {"OuterChanges", "Inner"}
     assert schema["properties"] == {"inner": {"$ref": "#/components/schemas/Inner"}}
+
+
+class Even:
+    """A constraint that checks values itself, as those of columns do."""
+
+    description = "An even number"
+    le = 8
+
+    def check_field_value(self, value: int) -> int:
+        if value % 2:
+            raise ValueError("takes even numbers")
+        return value * 10
+
+
+def test_a_constraint_of_its_own_class_checks_bodies_and_no_responses() -> None:
+    hint: Any = Annotated[int, Even()]
+    read_only: Any = field(metadata={"read_only": True})
+    members = [("key", int, read_only), ("one", hint), ("more", list[hint]), ("no", hint | None)]
+    model: Any = make_dataclass("Numbers", members)
+    taken = {"one": 20, "more": [40], "no": None}
+    assert decode(model, {"one": 2, "more": [4], "no": None}) == taken
+    for body in ({"one": 1}, {"more": [2, 3]}, {"no": 1}, {"one": "2"}, {"key": 1}):
+        assert decode(model, body) is None, body
+    schema, _ = describe(model)
+    expected = {"type": "integer", "maximum": 8, "description": "An even number"}
+    assert schema["properties"]["one"] == expected
+    assert "key" not in schema["properties"]
+    row = {"key": 1, "one": 3, "more": [5], "no": 7}
+    assert build_serializer(parse_annotation(model))(row) == row
+    with pytest.raises(UnprocessableEntity) as refused:
+        read_body(model, b'{"key": 1, "one": 3, "no": 5, "more": []}')
+    errors = [(each["loc"][1], each["msg"]) for each in refused.value.errors or ()]
+    assert errors == [
+        ("key", "key is not known here"),
+        ("one", "one takes even numbers"),
+        ("no", "no takes even numbers"),
+    ]
 
 
 def test_changes_are_a_read_only_mapping() -> None:

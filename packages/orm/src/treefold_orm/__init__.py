@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from treefold_orm._runtime.transactions import transaction as transaction
     from treefold_orm._schema.create import acreate_all as acreate_all, create_all as create_all
     from treefold_orm._search.search_text import SearchQuery as SearchQuery
+    from treefold_orm._shapes.shape import Shape as Shape
     from treefold_orm._terms.constraints import (
         CheckConstraint as CheckConstraint,
         ExclusionConstraint as ExclusionConstraint,
@@ -143,6 +144,7 @@ _MODULES = {
     "_runtime.transactions": "transaction",
     "_schema.create": "acreate_all create_all",
     "_search.search_text": "SearchQuery",
+    "_shapes.shape": "Shape",
     "_terms.constraints": "CheckConstraint ExclusionConstraint Index RangeOperators "
     "UniqueConstraint",
     "_terms.search_index": "SearchIndex",

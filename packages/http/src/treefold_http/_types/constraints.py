@@ -22,6 +22,8 @@ Check: TypeAlias = Callable[[Any], Any]
 """Returns a valid converted value, or raises `ValueError` with a message for the client."""
 
 PYDANTIC, MSGSPEC = "pydantic", "msgspec"
+OWN = "its own class"
+"""The package of a constraint that checks values itself: it has a method `check_field_value`."""
 _FAMILIES = {"annotated_types": PYDANTIC, "pydantic": PYDANTIC, "msgspec": MSGSPEC}
 
 
@@ -37,8 +39,11 @@ def find_constraint_packages(node: TypeNode, *, include_items: bool = True) -> f
 
 def find_constraint_package(marker: Any) -> str:
     """Return the package that checks a constraint; "" for metadata that is not a constraint."""
+    kind: type[object] = marker.__class__
+    if hasattr(kind, "check_field_value"):
+        return OWN
     # by the name of its module, so that no package is imported to ask
-    return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
+    return _FAMILIES.get(kind.__module__.partition(".")[0], "")
 
 
 def refuse_alias_or_default_markers(markers: tuple[Any, ...]) -> None:
@@ -168,7 +173,24 @@ def _build_msgspec_check(node: TypeNode) -> Check:
     return check_value
 
 
+def _build_own_check(node: TypeNode) -> Check:
+    own = [marker for marker in node.markers if find_constraint_package(marker) == OWN]
+    checks: list[Check] = [marker.check_field_value for marker in own]
+
+    def check_value(value: Any) -> Any:
+        try:
+            for check in checks:
+                value = check(value)
+        except ValueError as error:
+            reason: str = getattr(error, "reason", None) or str(error)
+            raise LimitMissed(reason, getattr(error, "limits", {})) from None
+        return value
+
+    return check_value
+
+
 _CHECKS: dict[str, Callable[[TypeNode], Check]] = {
+    OWN: _build_own_check,
     PYDANTIC: _build_pydantic_check,
     MSGSPEC: _build_msgspec_check,
 }

@@ -57,6 +57,8 @@ def build_model_decoder(node: tree.TypeNode, *, allow_any_type: bool = False) ->
     if isinstance(node, tree.PartialRecord):
         return _build_changes_decoder(node)
     demands = _collect_decoder_requirements(node)
+    if constraints.OWN in demands.places:
+        return _build_own_decoder(node, demands)
     models = constraints.PYDANTIC in demands.readers
     structs = constraints.MSGSPEC in demands.readers
     if models or (
@@ -94,7 +96,8 @@ def is_checked_by_own_validator(node: tree.TypeNode) -> bool:
     families = {record.family for record in demands.records}
     if not families or not families <= {"dataclass", "typed_dict"}:
         return False
-    others = constraints.MSGSPEC in demands.places or demands.has_parametrized_generic_base
+    others = demands.places.keys() - {constraints.PYDANTIC}
+    others = others or demands.has_parametrized_generic_base
     only_pydantic = not others and families == {"dataclass"}
     if only_pydantic and constraints.import_pydantic_or_none() is not None:
         return False  # pydantic decodes it, and making its decoder would take a millisecond
@@ -286,6 +289,18 @@ def _build_changes_decoder(node: tree.PartialRecord) -> Decoder:
         return reader.read_changes(document, decode(body, document))
 
     return Decoder(decode_changes, shares=inner.shares)
+
+
+def _build_own_decoder(node: tree.TypeNode, demands: _Demands) -> Decoder:
+    """The decoder of a type with constraints that check values themselves."""
+    for record in demands.records:
+        if record.reader or record.family not in ("dataclass", "typed_dict"):
+            raise InjectionError(
+                f"{record.kind.__name__} cannot be in one body with"
+                f" {demands.places[constraints.OWN]}, whose class checks its values; make it a"
+                " dataclass, a TypedDict or a Shape"
+            )
+    return Decoder(_build_record_decoder(node), shares=True)
 
 
 def _make_depth_error() -> BadRequest:

@@ -234,7 +234,7 @@ def _read_dataclass_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tre
             required=field.default is made is MISSING,
             default=EMPTY if field.default is MISSING else field.default,
             factory=None if made is MISSING else made,
-            is_input=field.init,
+            is_input=field.init and not field.metadata.get("read_only"),
             is_output=not init_only,
         )
 

@@ -20,6 +20,7 @@ from treefold_http._json.json import msgspec
 from treefold_http._json.pydantic_json import build_base64_json_functions
 from treefold_http._types import tree
 from treefold_http._types.constraints import (
+    OWN,
     build_constraint_check,
     find_constraint_packages,
     import_pydantic_or_none,
@@ -81,7 +82,9 @@ class _Planner:
         if kinds and all(isinstance(e, tree.Record) and e.family == "model" for e in kinds):
             return _build_pydantic_serializer(node)
         inner = self._plan_unconstrained(node)
-        if not node.markers or not find_constraint_packages(node, include_items=False):
+        packages = find_constraint_packages(node, include_items=False)
+        # those of a class of its own are about what a request sends
+        if not node.markers or packages <= {OWN}:
             return inner
         check = build_constraint_check(node)
         return inner if check is None else _with_check(inner, check)

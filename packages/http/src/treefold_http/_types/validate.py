@@ -13,7 +13,11 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from treefold_http._json.pydantic_json import from_base64
 from treefold_http._types import tree
-from treefold_http._types.constraints import build_constraint_check
+from treefold_http._types.constraints import (
+    OWN,
+    build_constraint_check,
+    find_constraint_packages,
+)
 from treefold_http._types.limits_missed import LimitMissed, build_expected_values_context
 from treefold_http._types.parameters import InjectionError, format_annotation
 from treefold_http._types.scalars import build_scalar_converter
@@ -77,6 +81,8 @@ class _Planner:
             case tree.Choice():
                 pairs = map(_pair_with_type, node.json_values)
                 return _build_choice_check(dict(zip(pairs, node.members, strict=True)))
+            case tree.UnionType() if (only := _find_constrained_option(node)) is not None:
+                return _build_optional_check(self.plan_node(only))
             case tree.UnionType():
                 shown = " | ".join(map(_format_option, node.options))
                 return _build_union_check([self.plan_node(each) for each in node.options], shown)
@@ -253,6 +259,21 @@ def _format_option(option: tree.TypeNode) -> str:
     if isinstance(option, tree.Choice):
         return f"Literal{[*option.json_values]}"
     return format_annotation(option.bare_annotation)
+
+
+def _find_constrained_option(node: tree.UnionType) -> tree.TypeNode | None:
+    """Return the only option beside None, if it has constraints, whose messages say more."""
+    options = tree.list_options_without_none(node)
+    if len(options) != 1 or len(node.options) != 2:
+        return None
+    return options[0] if OWN in find_constraint_packages(options[0], include_items=False) else None
+
+
+def _build_optional_check(inner: Check) -> Check:
+    def check_value(value: Any, loc: Loc, errors: Errors) -> Any:
+        return None if value is None else inner(value, loc, errors)
+
+    return check_value
 
 
 def _build_union_check(options: list[Check], expected_types: str) -> Check:

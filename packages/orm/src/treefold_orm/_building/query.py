@@ -39,7 +39,7 @@ from treefold_orm._expressions.ordering import cache_ordering, resolve_order
 from treefold_orm._expressions.resolving import QuerySource, resolve
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance
-from treefold_orm._terms.columns import AnyColumn, Column
+from treefold_orm._terms.columns import AnyColumn, Column, Shaped
 from treefold_orm._terms.operators import Condition, Expression, Q
 from treefold_orm._terms.values import Truth
 
@@ -299,10 +299,16 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             made._notes = {**(made._notes or {}), **renamed}
         return made
 
-    def only(self, *names: str | AnyColumn) -> Self:
+    def only(self, *names: str | AnyColumn | type[Shaped]) -> Self:
         """Load these columns (and the key) only; others are loaded, or refused, when they are
-        read.
+        read. `only(BookOut)` loads the columns of a shape, and the related rows that it has.
         """
+        if names and isinstance(shape := names[0], type):
+            if len(names) > 1 or not issubclass(cast("type[object]", shape), Shaped):
+                raise FieldError(
+                    f"only() takes names and columns, or one shape, got {shape.__name__}"
+                )
+            return shape.plan_rows().select_rows(self)
         return self._set_loaded_columns(self._resolve_column_paths(names, reject_sensitive=True))
 
     def defer(self, *names: str | AnyColumn | None) -> Self:

@@ -278,16 +278,16 @@ class Model(Instance):
     def assign(self, data: Any, *, fields: Sequence[str] | None = None) -> list[str]:
         """Set attributes from untrusted data; return the names that were set.
 
-        The one way for request data into an instance. `Changes[...]` of a handler names the fields
-        by its model; of plain data only the named `fields` are set, the key and sensitive fields
+        The one way for request data into an instance. A `Shape` and `Changes[...]` of a handler
+        name the fields; of plain data only the named `fields` are set, the key and sensitive fields
         among them, and all other keys are ignored. Nothing is set where one value does not fit.
 
         Args:
-            data: `Changes`, or a mapping of names to values.
+            data: `Changes`, a `Shape`, or a mapping of names to values.
             fields: the names that may be set; needed for a mapping.
 
         Raises:
-            FieldValueError: a value does not fit its field, or is that of the key, which changes
+            FieldValueError: a value does not fit its field, or is the key of a stored row, which is
                 set only where `fields` names it.
             FieldError: the model has no such field, or a mapping came without `fields`.
         """

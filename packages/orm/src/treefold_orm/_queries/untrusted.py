@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from treefold_orm._base.errors import FieldError, FieldValueError
-from treefold_orm._fields.meta import Instance, Meta
+from treefold_orm._fields.meta import Instance
 
 V = TypeVar("V")
 
@@ -71,7 +71,7 @@ def assign_untrusted_data(
                 " request may set, assign(data, fields=[...]), or annotate the body Changes[...]"
             )
         fields = tuple(values)
-        if key := next((name for name in fields if _is_key(meta, name)), None):
+        if key := next((name for name in fields if _is_fixed_key(instance, name)), None):
             raise FieldValueError(meta.name, key, reason="is the key, which cannot be changed")
     allowed = [(name, meta.pk if name == "pk" else meta.require_column(name)) for name in fields]
     given = {str(key): value for key, value in values.items()}
@@ -83,5 +83,9 @@ def assign_untrusted_data(
     return [name for name, _, _ in changes]
 
 
-def _is_key(meta: Meta, name: str) -> bool:
-    return name == "pk" or meta.require_column(name) in meta.keys
+def _is_fixed_key(instance: Instance, name: str) -> bool:
+    """Return True for the key of a row that is stored, or one that the database makes."""
+    meta = instance._meta
+    field = meta.pk if name == "pk" else meta.require_column(name)
+    is_key = name == "pk" or field in meta.keys
+    return is_key and (instance._row is not None or field.generated)

@@ -6,7 +6,7 @@ path leads to is found when a query resolves it.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast, overload
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._terms.operators import Comparison, Condition, Expression
@@ -24,6 +24,17 @@ class Described(Protocol):
     def model(self) -> type[Any]: ...
 
 
+class Shaped:
+    """The base of `Shape`, as far as columns know it: an instance has the values of its columns."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @classmethod
+        def plan_rows(cls) -> Any:
+            """Return what it reads of rows: `select_rows(query)` narrows a query to that."""
+
+
 class Column(Expression, Generic[T]):
     """A model's field as an expression, from class access: `Post.title == "x"`,
     `Post.author.to.name`.
@@ -37,6 +48,16 @@ class Column(Expression, Generic[T]):
         self.meta = meta
         self.path = path
         self.field = field
+
+    if TYPE_CHECKING:  # a member of a shape; other classes have the column itself
+
+        @overload
+        def __get__(self, instance: None, owner: type[object]) -> Self: ...
+        @overload
+        def __get__(self, instance: Shaped, owner: type[object]) -> T: ...
+        @overload
+        def __get__(self, instance: object, owner: type[object]) -> Self: ...
+        def __get__(self, instance: Any, owner: type[object]) -> Any: ...
 
     def check_model(self, meta: Described) -> None:
         """Raise `FieldError` if the expression starts at another model than the query."""

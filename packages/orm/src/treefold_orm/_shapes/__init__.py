@@ -1,0 +1,1 @@
+"""Shapes: records for requests and responses, made of columns of a model."""

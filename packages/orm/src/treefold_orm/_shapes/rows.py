@@ -1,0 +1,120 @@
+"""Rows of a shape: a query that reads what the shape has, and the shape of a row.
+
+    class BookOut(Shape):
+        title = Book.title         Book.objects.only(BookOut) is
+        author: AuthorOut          Book.objects.only(Book.title, Book.author.to.name)
+        tags: list[TagOut]             .select_related("author")
+                                       .prefetch_related(Prefetch("tags", Tag.objects.only(...)))
+
+A member that is neither a column nor a relation is an attribute of the row: an annotation of the
+query, or a property of the model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._building.sources import Prefetch
+from treefold_orm._building.starting import build_default_manager_query
+from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._terms.columns import AnyColumn, Column, Shaped
+
+
+class Related(NamedTuple):
+    """A member that is the shape of related rows."""
+
+    relation: Relation
+    shape: Any
+
+
+class RowPlan:
+    """What one shape reads of the rows of its model.
+
+    Attributes:
+        meta: the model.
+        columns: its columns by member.
+        related: the shapes of related rows by member.
+
+    Raises:
+        FieldError: for a relation whose type is no shape.
+    """
+
+    def __init__(self, shape: type[Shaped], meta: Meta, columns: Mapping[str, AnyColumn]) -> None:
+        self.meta = meta
+        self.columns = columns
+        self.related: dict[str, Related] = {}
+        try:
+            hints = typing.get_type_hints(shape)
+        except NameError as error:
+            raise FieldError(f"The types of {shape.__name__} cannot be read: {error}") from None
+        for field in _list_fields(shape):
+            relation = meta.relations.get(field.name)
+            if relation is None or field.name in columns:
+                continue
+            inner = _find_shape(hints[field.name])
+            if inner is None:
+                raise FieldError(
+                    f"{shape.__name__}.{field.name} must be a shape of {relation.target.name},"
+                    f" got {hints[field.name]!r}"
+                )
+            self.related[field.name] = Related(relation, inner)
+
+    def select_rows(self, query: Any) -> Any:
+        """Return a query that reads what the shape has."""
+        columns: list[AnyColumn] = []
+        joins: list[str] = []
+        prefetches: list[Prefetch] = []
+        self._collect_reads("", self.meta, columns, joins, prefetches)
+        made = query.only(*columns)
+        made = made.select_related(*joins) if joins else made
+        return made.prefetch_related(*prefetches) if prefetches else made
+
+    def _collect_reads(
+        self,
+        prefix: str,
+        start: Meta,
+        columns: list[AnyColumn],
+        joins: list[str],
+        prefetches: list[Prefetch],
+    ) -> None:
+        own = self.columns.values()
+        columns.extend(Column(start, f"{prefix}{each.path}", each.field) for each in own)
+        for name, (relation, shape) in self.related.items():
+            if relation.to_many:
+                target = relation.target
+                rows = build_default_manager_query(target, target.database).only(shape)
+                prefetches.append(Prefetch(f"{prefix}{name}", rows))
+                continue
+            if relation.kind == "forward":
+                field = relation.source_field
+                columns.append(Column(start, f"{prefix}{field.attname}", field))
+            joins.append(f"{prefix}{name}")
+            inner: RowPlan = shape.plan_rows()
+            inner._collect_reads(f"{prefix}{name}__", start, columns, joins, prefetches)
+
+    def read_related(self, name: str, row: Any) -> Any:
+        """Return the shape of a related row, None without one, or the list of several."""
+        relation, shape = self.related[name]
+        if relation.to_many:
+            return [shape.of(each) for each in getattr(row, name).all()]
+        try:
+            found = getattr(row, name)
+        except relation.target.model.DoesNotExist:  # the other way: no row points here
+            return None
+        return None if found is None else shape.of(found)
+
+
+def _find_shape(annotation: Any) -> Any:
+    """Return the shape in a type: itself, beside None, or in a list."""
+    if isinstance(annotation, type) and issubclass(annotation, Shaped):
+        return annotation
+    inner = [each for each in typing.get_args(annotation) if each is not type(None)]
+    return _find_shape(inner[0]) if len(inner) == 1 else None
+
+
+def _list_fields(shape: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(shape)
