@@ -14,14 +14,16 @@ import enum
 import json
 import uuid
 from dataclasses import make_dataclass
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import orm_postgres
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import create_model
+from serving import write_tree
 
-from treefold import Changes, UnprocessableEntity
+from treefold import Application, Changes, UnprocessableEntity
 from treefold.orm import FieldValueError, Model, Shape, close_all, configure, create_all, fields
 from treefold_http._json.json import loads
 from treefold_http._types.decode import build_model_decoder
@@ -200,3 +202,14 @@ def test_the_document_says_what_is_taken(engine_kinds: Any) -> None:
             for given in refused:
                 is_told = name not in {*UNSAID, "blob"} and given not in ("\0", 2**63)
                 assert not (is_told and is_valid({column: given})), (column, given)
+
+
+def test_a_model_of_the_database_is_no_parameter(tmp_path: Path) -> None:
+    handler = "from Models.shop import Book\nasync def handler(book: Book): ...\n"
+    text = "from treefold.orm import Model, fields\nclass Book(Model):\n    a = fields.TextField()\n"
+    tree = {"Api/v1/Book/Post.py": handler, "Models/shop.py": text}
+    app = Application(write_tree(tmp_path, tree))
+    app.boot()
+    (broken,) = app.report.broken
+    assert "Parameter 'book' of handler() cannot be of type Book: take Changes[...]" in broken.error
+    assert "a Shape of its columns as the body, or find the row in a dependency" in broken.error

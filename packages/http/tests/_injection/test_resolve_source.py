@@ -24,6 +24,15 @@ class Model:
     a: int = 0
 
 class Other: ...
+
+class Row:
+    __parameter_remedy__ = "take a model of its columns"
+
+@dataclass
+class Holder:
+    row: Row
+
+def find_a() -> int: ...
 """
 
 
@@ -89,6 +98,26 @@ REFUSED = [
     ("a: int = Query('b')", "Parameter 'a' of handler() has Query() as its default;"),
     ("a: str = Cookie", "Parameter 'a' of handler() has Cookie() as its default;"),
     ("a: UploadFile = File()", "Parameter 'a' of handler() has File() as its default;"),
+    ("a: int = Depends", "Depends of parameter 'a' of handler() must be called; write a: ... ="),
+    ("a: Annotated[int, Depends]", "Depends of parameter 'a' of handler() must be called; write"),
+    *(
+        (
+            f"a: {annotation}",
+            "Parameter 'a' of handler() cannot be of type Row: take a model of its columns",
+        )
+        for annotation in (
+            *("Row", "Row | None = None", "list[Row]", "Annotated[Row, Body()]", "Holder"),
+            *("Changes[Holder]", "Annotated[Row, Query()]"),
+        )
+    ),
+    *(
+        (
+            f"a: {annotation}",
+            "Parameter 'a' of handler() is annotated dict, which the query cannot provide;"
+            " annotate it with a model of the body, or write Annotated[dict, Body()] for any JSON",
+        )
+        for annotation in ("dict", "dict[str, Any]")
+    ),
 ]
 
 

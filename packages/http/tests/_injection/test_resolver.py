@@ -331,8 +331,8 @@ UNKNOWN: list[tuple[Any, str]] = [
         unknown,
         r"^Nothing provides parameter 'thing' of unknown\(\); name it after a path parameter",
     ),
-    (unknown_type, r"^Nothing provides parameter 'thing' of unknown_type\(\);"),
-    (unknown_in_dependency, r"^Nothing provides parameter 'thing' of unknown_type\(\);"),
+    (unknown_type, r"^Parameter 'thing' of unknown_type\(\) is annotated dict, which the query"),
+    (unknown_in_dependency, r"^Parameter 'thing' of unknown_type\(\) is annotated dict, which"),
     (
         unresolved,
         r"^The annotation 'Missing' of 'id' in unresolved\(\) cannot be resolved: .*; import",

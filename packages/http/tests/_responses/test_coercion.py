@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import dataclasses
 import math
@@ -15,6 +16,8 @@ from http_ids import stable_repr
 
 from treefold_http import Response, StreamingResponse
 from treefold_http._responses.coercion import to_response
+from treefold_http._responses.response_model import apply_response_model
+from treefold_http._types.outputs import read_declared_outputs
 
 
 @dataclasses.dataclass
@@ -244,3 +247,36 @@ def test_a_number_that_json_has_not_is_refused(result: Any) -> None:
 def test_text_that_is_no_unicode_is_refused(result: Any) -> None:
     with pytest.raises(ValueError, match="surrogates not allowed"):
         to_response(result)
+
+
+class Query:
+    """A query, which is sent when it is awaited."""
+
+    def __await__(self) -> Iterator[None]:
+        yield None
+
+
+async def save() -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("make", "name"), [(save, "save"), (Query, "Query"), (lambda: (save(), 201), "save")]
+)
+def test_a_forgotten_await_is_named(make: Any, name: str) -> None:
+    hold = apply_response_model(
+        _return_argument, read_declared_outputs(int, None), None, "v1/X/Get.py"
+    )
+
+    async def answer(result: Any) -> Any:
+        return await hold(result)
+
+    message = f"^A handler must return the result of '{name}', which has not been awaited; write"
+    with pytest.raises(TypeError, match=message):
+        to_response(make())
+    with pytest.raises(TypeError, match=message):
+        asyncio.run(answer(make()))
+
+
+async def _return_argument(connection: Any) -> Any:
+    return connection

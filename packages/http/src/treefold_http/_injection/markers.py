@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from treefold_http._injection import sources
-from treefold_http._injection.dependencies import Dependency
+from treefold_http._injection.dependencies import Dependency, Depends
 from treefold_http._types import tree
 from treefold_http._types.parameters import InjectionError, format_callable
 from treefold_http._wire.aliases import AnyCallable
@@ -37,6 +37,11 @@ def find_marker(
     Raises:
         InjectionError: for a marker inside a list, or on one of several types.
     """
+    if any(marker is Depends for marker in node.markers):
+        raise InjectionError(
+            f"Depends of parameter {name!r} of {format_callable(function)} must be called; write"
+            " Annotated[..., Depends(function)]"
+        )
     own = list(filter(_is_source_or_dependency, node.markers))
     options = tree.list_options_without_none(node)
     if len(options) == 1 and options[0] is not node:

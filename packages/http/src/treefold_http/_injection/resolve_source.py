@@ -93,6 +93,7 @@ def resolve_source(
         return _build_path_input(parameter, node, function)
     if kind != "nothing":
         _refuse_marker_default(parameter, function)
+        _refuse_class_without_body(parameter, node, function)
         if source is not None:
             sent = _build_marked_input(parameter, node, source, function)
         else:
@@ -104,6 +105,11 @@ def resolve_source(
             return sent
     if parameter.default is not EMPTY:
         return None
+    if isinstance(node, tree.Table):
+        shown = _format_bare_type(node)
+        text = f"is annotated {shown}, which the query cannot provide; annotate it with a model of"
+        text = f"{text} the body, or write Annotated[{shown}, Body()] for any JSON object"
+        raise _make_parameter_error(parameter, function, text)
     raise InjectionError(
         f"Nothing provides parameter {parameter.name!r} of {format_callable(function)}; name it"
         " after a path parameter, annotate it with a scalar for the query or a model for the body,"
@@ -135,6 +141,17 @@ def _refuse_marker_default(parameter: inspect.Parameter, function: AnyCallable) 
         name = find_source_class(parameter.default).__name__
         text = f"has {name}() as its default; write Annotated[..., {name}()]"
         raise _make_parameter_error(parameter, function, text)
+
+
+def _refuse_class_without_body(
+    parameter: inspect.Parameter, node: tree.TypeNode, function: AnyCallable
+) -> None:
+    """Refuse a class that says what to write in its place, such as a model of a database."""
+    for each, _ in tree.walk_types(node):
+        kind = each.kind if isinstance(each, tree.ForeignType) else None
+        if (remedy := getattr(kind, "__parameter_remedy__", None)) is not None:
+            text = f"cannot be of type {format_annotation(kind)}: {remedy}"
+            raise _make_parameter_error(parameter, function, text)
 
 
 def _build_marked_input(

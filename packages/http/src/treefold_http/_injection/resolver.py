@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from treefold_http._extensions.calls import find_parameter_function
 from treefold_http._injection.compiler import compile_call, compile_split_call
 from treefold_http._injection.contract import OPAQUE, Argument, Call, Contract, Input, Shared, Step
-from treefold_http._injection.dependencies import Dependency
+from treefold_http._injection.dependencies import Dependency, Depends
 from treefold_http._injection.early_steps import find_steps_before_cache
 from treefold_http._injection.extension_inputs import build_extension_input
 from treefold_http._injection.markers import find_marker
@@ -217,6 +217,11 @@ class _Resolver:
         name, default = parameter.name, parameter.default
         if name in ("request", "websocket"):
             return self.resolve_connection_argument(name, function)
+        if default is Depends:
+            raise InjectionError(
+                f"Depends of parameter {name!r} of {format_callable(function)} must be called;"
+                f" write {name}: ... = Depends(function)"
+            )
         # before the annotation is resolved, which may name what only a type checker imports
         if isinstance(default, Dependency) and default.call is not None:
             return self.resolve_dependency(default.call, function, cached=default.use_cache)

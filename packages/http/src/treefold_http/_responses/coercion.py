@@ -7,7 +7,8 @@ A type outside of the table is refused by name; no value is rendered through `st
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, cast
 
 from treefold_http._json.json import dumps, get_pydantic_dump_functions, msgspec, to_json_compatible
@@ -96,11 +97,26 @@ def _learn_and_convert_type(result: Any, status: int | None) -> Response:
         elif _is_model_class(kind):
             found = PLAIN[dict]
         else:
+            refuse_unawaited(result)
             return _find_converter(kind)(result, status)
     # a class that is made inside a function is another one at each call
     if len(PLAIN) < _LEARNED:
         PLAIN[kind] = found
     return _build_plain_response(found, result, status)
+
+
+def refuse_unawaited(result: object) -> None:
+    """Raise `TypeError` for a result that the handler has not awaited; its name is in the text."""
+    kind = result.__class__
+    if not issubclass(kind, Awaitable):
+        return
+    name: str = getattr(result, "__qualname__", kind.__qualname__)
+    if inspect.iscoroutine(result):
+        result.close()  # it never runs, and need not be reported at its end as well
+    raise TypeError(
+        f"A handler must return the result of {name!r}, which has not been awaited; write `await`"
+        " before the call"
+    )
 
 
 def _find_converter(kind: type[Any]) -> Callable[[Any, int | None], Response]:

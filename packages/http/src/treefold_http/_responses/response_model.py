@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Annotated, Any, Union, cast
 
 from treefold_http._extensions.members import ResultForm
+from treefold_http._responses.coercion import refuse_unawaited
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.response import BODILESS, Response
@@ -164,6 +165,7 @@ def _build_serializer(output: Output, file: str) -> Serializer:
         try:
             return shape(value)
         except SerializationError as error:
+            refuse_unawaited(value)
             message = f"The result of Api/{file} does not fit its `{name}`: {error}"
             raise TypeError(message) from None
 

@@ -53,6 +53,12 @@ class Model(Instance):
     if TYPE_CHECKING:
         id = infer_automatic_key()
 
+    # for a web framework, where a handler has a parameter of this type
+    __parameter_remedy__: ClassVar[str] = (
+        "take Changes[...] or a Shape of its columns as the body, or find the row in a dependency,"
+        " Depends(function)"
+    )
+
     DoesNotExist: ClassVar[type[errors.DoesNotExist]] = errors.DoesNotExist
     MultipleObjectsReturned: ClassVar[type[errors.MultipleObjectsReturned]] = (
         errors.MultipleObjectsReturned
