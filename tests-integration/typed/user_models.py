@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import TypedDict, assert_type
 
-from treefold import Depends, NotFound, Request
+from treefold import Changes, Depends, NotFound, Request
 from treefold.orm import (
     CTE,
     Avg,
@@ -20,6 +20,7 @@ from treefold.orm import (
     SearchQuery,
     SearchRank,
     SearchVector,
+    Shape,
     fields,
     transaction,
 )
@@ -39,6 +40,7 @@ class Genre(Model):
 class Book(Model):
     title = fields.CharField(max_length=200)
     author = fields.ForeignKey(Author, related_name="books")
+    author_id: int
     genres = fields.ManyToManyField(Genre, related_name="books")
     cents = fields.PositiveIntegerField()
     stock = fields.PositiveIntegerField(default=3)
@@ -111,6 +113,41 @@ async def changed(request: Request, id: int) -> Author:
     if names:
         await author.asave()
     return author
+
+
+class AuthorOut(Shape):
+    name = Author.name
+    born = Author.born
+
+
+class NewBook(Shape):
+    title = Book.title
+    cents = Book.cents
+    author_id = Book.author_id
+
+
+class BookOut(Shape):
+    title = Book.title
+    author: AuthorOut
+
+
+async def patched(id: int, changes: Changes[NewBook]) -> BookOut:
+    book = await Book.objects.only(BookOut).aget(id=id)
+    assert_type(book.assign(changes), list[str])
+    await book.asave()
+    shape = BookOut.of(book)
+    assert_type(shape.author.born, datetime.date | None)
+    assert_type(shape, BookOut)
+    return shape
+
+
+async def added(new: NewBook) -> list[BookOut]:
+    assert_type(new.title, str)
+    assert_type(new.cents, int)
+    book = Book()
+    book.assign(new)
+    await book.asave()
+    return [BookOut.of(each) async for each in Book.objects.only(BookOut)]
 
 
 async def counted() -> list[tuple[str, int]]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import difflib
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, cast
@@ -184,7 +183,9 @@ class ChangesReader:
             near: list[str] = []
             # the search takes quadratic time, and the body is a stranger's
             if len(unknown) <= _SUGGESTED and len(name) <= _NAME_LENGTH:
-                near = difflib.get_close_matches(name, self._attributes, 1)
+                from difflib import get_close_matches  # for the message only
+
+                near = get_close_matches(name, self._attributes, 1)
             yield name, f"is not known here; use {near[0]!r}" if near else "is not known here"
 
     def read_changes(self, document: Mapping[str, Any], value: Any) -> Changes[Any]:
