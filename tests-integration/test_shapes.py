@@ -39,6 +39,7 @@ class Colour(enum.Enum):
     NONE = ""
 
 
+ALIAS = "shapes"
 BY_NAME = {"enum_class": Colour}
 UID = uuid.UUID(int=0)
 DAY = dt.date(2026, 1, 2)
@@ -85,7 +86,8 @@ UNSAID = {"slug", "email", "url", "address", "price", "day", "hour", "moment", "
 def make_model(engine: str) -> tuple[Any, dict[str, Any]]:
     """Return a model with both columns for each row of the table, and the table."""
     table = TABLE | ({"items": ARRAY} if engine == "postgres" else {})
-    body: dict[str, Any] = {"__module__": __name__}
+    # an alias of its own: an application takes "default" from its settings, unless it is there
+    body: dict[str, Any] = {"__module__": __name__, "Meta": type("Meta", (), {"database": ALIAS})}
     for name, (kind, options, first, _, _) in table.items():
         body[name] = kind(**options, default=first)
         body[f"{name}_or_null"] = kind(**options, null=True)
@@ -137,13 +139,13 @@ def engine_kinds(engine: str, request: pytest.FixtureRequest) -> Any:
     model, table = make_model(engine)
     names = [each for name in table for each in (name, f"{name}_or_null")]
     if engine == "sqlite":
-        configure("sqlite", ":memory:")
-        create_all(model)
+        configure("sqlite", ":memory:", alias=ALIAS)
+        create_all(model, using=ALIAS)
         yield model, table, make_kinds(model, names)
     else:
         with orm_postgres.database(request.getfixturevalue("postgres_server")) as address:
-            configure(database=address)
-            create_all(model)
+            configure(database=address, alias=ALIAS)
+            create_all(model, using=ALIAS)
             yield model, table, make_kinds(model, names)
             close_all()
     close_all()
@@ -206,7 +208,7 @@ def test_the_document_says_what_is_taken(engine_kinds: Any) -> None:
 
 def test_a_model_of_the_database_is_no_parameter(tmp_path: Path) -> None:
     handler = "from Models.shop import Book\nasync def handler(book: Book): ...\n"
-    text = "from treefold.orm import Model, fields\nclass Book(Model):\n    a = fields.TextField()\n"
+    text = "from treefold.orm import Model, fields\nclass Book(Model): a = fields.TextField()\n"
     tree = {"Api/v1/Book/Post.py": handler, "Models/shop.py": text}
     app = Application(write_tree(tmp_path, tree))
     app.boot()

@@ -115,7 +115,7 @@ async def changed(request: Request, id: int) -> Author:
     return author
 
 
-class AuthorOut(Shape):
+class AuthorShape(Shape):
     name = Author.name
     born = Author.born
 
@@ -126,28 +126,28 @@ class NewBook(Shape):
     author_id = Book.author_id
 
 
-class BookOut(Shape):
+class BookShape(Shape):
     title = Book.title
-    author: AuthorOut
+    author: AuthorShape
 
 
-async def patched(id: int, changes: Changes[NewBook]) -> BookOut:
-    book = await Book.objects.only(BookOut).aget(id=id)
+async def patched(id: int, changes: Changes[NewBook]) -> BookShape:
+    book = await Book.objects.only(BookShape).aget(id=id)
     assert_type(book.assign(changes), list[str])
     await book.asave()
-    shape = BookOut.of(book)
+    shape = BookShape.of(book)
     assert_type(shape.author.born, datetime.date | None)
-    assert_type(shape, BookOut)
+    assert_type(shape, BookShape)
     return shape
 
 
-async def added(new: NewBook) -> list[BookOut]:
+async def added(new: NewBook) -> list[BookShape]:
     assert_type(new.title, str)
     assert_type(new.cents, int)
     book = Book()
     book.assign(new)
     await book.asave()
-    return [BookOut.of(each) async for each in Book.objects.only(BookOut)]
+    return [BookShape.of(each) async for each in Book.objects.only(BookShape)]
 
 
 async def counted() -> list[tuple[str, int]]:

@@ -6,6 +6,7 @@ import copy
 import datetime as dt
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from treefold_orm import (
     Count,
     FieldError,
     FieldValueError,
+    FilterSet,
     Model,
     Shape,
     acreate_all,
@@ -160,6 +162,48 @@ class CountryOut(Shape):
     name = Country.name
 
 
+class PostList(FilterSet):
+    """A list of posts."""
+
+    model = Post
+    fields = {"title": ["exact"]}  # noqa: RUF012 - read-only by contract
+    ordering = ("title",)
+
+
+@dataclass
+class Titled:
+    """A dataclass of the same rows, with a shape in it."""
+
+    author: AuthorOut
+
+
+class Loud(Model):
+    """A row with a property."""
+
+    name = fields.CharField(max_length=9)
+    size = fields.IntegerField(default=3)
+
+    @property
+    def label(self) -> str:
+        """Two columns as one text."""
+        return f"{self.name} {self.size}"
+
+
+class LoudOut(Shape):
+    """The property, without the columns that it reads."""
+
+    id = Loud.id
+    label: str
+
+
+async def test_a_property_reads_the_whole_row(db: Any, half: Any) -> None:
+    await acreate_all(Loud)
+    row = await half(Loud.objects).create(name="x")
+    with record_queries() as seen:
+        found = [LoudOut.of(each) async for each in Loud.objects.only(LoudOut) if each == row]
+    assert (found, len(seen)) == ([LoudOut(id=row.pk, label="x 3")], 1)
+
+
 async def test_only_reads_the_columns_of_a_shape(db: Any, half: Any) -> None:
     lyra = await half(Country.objects).create(name="Lyra")
     ann = await half(Author.objects).create(name="Ann", age=3, country=lyra, password="p")
@@ -187,6 +231,12 @@ async def test_only_reads_the_columns_of_a_shape(db: Any, half: Any) -> None:
         AuthorPosts(name="Ann", password="p", posts=expected, country=CountryOut.of(lyra)),
         AuthorPosts(name="Bob", password=None, posts=[], country=None),
     ]
+    page = await PostList({"order": "title", "limit": "1"}).apage(PostOut)
+    assert page.items == expected[:1]
+    page = await PostList({"after": page.next, "order": "title"}).apage(PostOut)
+    assert page.items == expected[1:]
+    titled = (await PostList({"title": "a"}).apage(Titled)).items
+    assert titled == [Titled(author=AuthorOut.of(ann))]
     assert AuthorOut.of(bob) == AuthorOut(id=bob.pk, name="Bob")
 
 

@@ -31,6 +31,7 @@ from treefold_orm._building.own_rows import load_only_fields
 from treefold_orm._building.sources import Prefetch
 from treefold_orm._building.starting import build_default_manager_query, build_unfiltered_query
 from treefold_orm._expressions.lookups import refuse_sensitive
+from treefold_orm._terms.columns import Shaped
 
 if TYPE_CHECKING:
     from treefold_orm._fields.base import AnyField
@@ -66,6 +67,12 @@ class RowShape(Generic[T]):
     def __init__(self, meta: Meta, shape: type[T], notes: Collection[str]) -> None:
         self.columns: list[AnyField] | None = []
         self.prefetches: list[Prefetch] = []
+        self._plan: Any = None  # of a `Shape`
+        kind: Any = shape
+        if isinstance(kind, type) and issubclass(kind, Shaped):  # it knows its columns
+            self._plan = kind.plan_rows()
+            self.make_item = cast("Any", shape).of
+            return
         reads: dict[str, str | _Read] = {}
         record = _read_record(shape)
         if record is None:
@@ -83,6 +90,8 @@ class RowShape(Generic[T]):
 
     def select_rows(self, query: Any) -> Any:
         """Load only what the shape reads."""
+        if self._plan is not None:
+            return self._plan.select_rows(query)
         made = query if self.columns is None else load_only_fields(query, self.columns)
         return made.prefetch_related(*self.prefetches) if self.prefetches else made
 

@@ -121,6 +121,20 @@ def build_dataclass_field(field: AnyField, *, is_version: bool) -> Any:
     return dataclasses.field(default=field.default)
 
 
+def has_default(field: dataclasses.Field[Any]) -> bool:
+    """Return True for a member of a dataclass with a default."""
+    return field.default is not dataclasses.MISSING or (
+        field.default_factory is not dataclasses.MISSING
+    )
+
+
+def get_default(field: dataclasses.Field[Any]) -> Any:
+    """Return the default of a member that has one."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
 def is_read_only(field: AnyField, *, is_version: bool) -> bool:
     """Return True for a column that no request sets: a key that the database makes, a time that is
     set by itself, the version.

@@ -7,20 +7,23 @@
                                        .prefetch_related(Prefetch("tags", Tag.objects.only(...)))
 
 A member that is neither a column nor a relation is an attribute of the row: an annotation of the
-query, or a property of the model.
+query, or a property of the model, for which all columns are read.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import operator
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._building.sources import Prefetch
 from treefold_orm._building.starting import build_default_manager_query
 from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._shapes.members import has_default
 from treefold_orm._terms.columns import AnyColumn, Column, Shaped
 
 
@@ -38,6 +41,9 @@ class RowPlan:
         meta: the model.
         columns: its columns by member.
         related: the shapes of related rows by member.
+        attributes: the members that are attributes of the row.
+        optional: those that keep their default where the row has no such attribute.
+        reads_all: True if a member is a property, which may read any column.
 
     Raises:
         FieldError: for a relation whose type is no shape.
@@ -47,13 +53,19 @@ class RowPlan:
         self.meta = meta
         self.columns = columns
         self.related: dict[str, Related] = {}
+        self.optional: list[dataclasses.Field[Any]] = []
+        self.reads_all = False
         try:
             hints = typing.get_type_hints(shape)
         except NameError as error:
             raise FieldError(f"The types of {shape.__name__} cannot be read: {error}") from None
         for field in _list_fields(shape):
             relation = meta.relations.get(field.name)
+            attribute = getattr(meta.model, field.name, None)
+            self.reads_all |= isinstance(attribute, (property, cached_property))
             if relation is None or field.name in columns:
+                if field.name not in columns and has_default(field):
+                    self.optional.append(field)
                 continue
             inner = _find_shape(hints[field.name])
             if inner is None:
@@ -62,6 +74,10 @@ class RowPlan:
                     f" got {hints[field.name]!r}"
                 )
             self.related[field.name] = Related(relation, inner)
+        others = {*self.related, *(field.name for field in self.optional)}
+        names = [field.name for field in _list_fields(shape) if field.name not in others]
+        self.attributes = tuple(names)
+        self.read_attributes = _build_attribute_reader(names)
 
     def select_rows(self, query: Any) -> Any:
         """Return a query that reads what the shape has."""
@@ -81,8 +97,10 @@ class RowPlan:
         joins: list[str],
         prefetches: list[Prefetch],
     ) -> None:
-        own = self.columns.values()
-        columns.extend(Column(start, f"{prefix}{each.path}", each.field) for each in own)
+        own = {each.path: each.field for each in self.columns.values()}
+        if self.reads_all:
+            own |= {field.attname: field for field in self.meta.columns}
+        columns.extend(Column(start, f"{prefix}{path}", own[path]) for path in own)
         for name, (relation, shape) in self.related.items():
             if relation.to_many:
                 target = relation.target
@@ -106,6 +124,12 @@ class RowPlan:
         except relation.target.model.DoesNotExist:  # the other way: no row points here
             return None
         return None if found is None else shape.of(found)
+
+
+def _build_attribute_reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda row: tuple(getattr(row, name) for name in names)
 
 
 def _find_shape(annotation: Any) -> Any:

@@ -28,6 +28,8 @@ from treefold_orm._shapes.members import (
     UNSET,
     build_dataclass_field,
     build_member_type,
+    get_default,
+    has_default,
     is_read_only,
 )
 from treefold_orm._shapes.rows import RowPlan
@@ -98,11 +100,9 @@ class Shape(Shaped):
         for field in fields:
             if field.name in values:
                 self.__dict__[field.name] = values[field.name]
-            elif field.default is not _MISSING:
-                self.__dict__[field.name] = field.default
-            elif field.default_factory is not _MISSING:
+            elif has_default(field):
                 if not field.metadata.get(UNSET):
-                    self.__dict__[field.name] = field.default_factory()
+                    self.__dict__[field.name] = get_default(field)
             elif not field.metadata.get(READ_ONLY):
                 raise TypeError(f"{type(self).__name__} must have a value for {field.name!r}")
 
@@ -127,15 +127,19 @@ class Shape(Shaped):
         A member that is neither a column nor a relation is an attribute of the row, or keeps its
         default.
         """
-        related = cls.plan_rows().related if cls._columns else {}
-        values: dict[str, Any] = {}
-        for field in _list_fields(cls):
-            name = field.name
-            if name in related:
-                values[name] = cls.plan_rows().read_related(name, row)
-            elif name in cls._columns or not _has_default(field) or hasattr(row, name):
-                values[name] = getattr(row, name)
-        return cls(**values)
+        plan = cls._plan or cls.plan_rows()
+        made = cls.__new__(cls)  # lists make many, and all of them have all members
+        made._given = cls._names
+        values = made.__dict__
+        values.update(zip(plan.attributes, plan.read_attributes(row), strict=True))
+        for name in plan.related:
+            values[name] = plan.read_related(name, row)
+        for field in plan.optional:
+            if hasattr(row, field.name):
+                values[field.name] = getattr(row, field.name)
+            else:
+                values[field.name] = get_default(field)
+        return made
 
     @classmethod
     def plan_rows(cls) -> RowPlan:
@@ -180,10 +184,6 @@ def _list_fields(shape: Any) -> tuple[dataclasses.Field[Any], ...]:
 
 def _is_column(value: object) -> bool:
     return isinstance(value, Column)
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    return field.default is not _MISSING or field.default_factory is not _MISSING
 
 
 def _read_own_annotations(kind: type[Any]) -> dict[str, Any]:

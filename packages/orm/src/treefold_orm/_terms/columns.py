@@ -34,6 +34,11 @@ class Shaped:
         def plan_rows(cls) -> Any:
             """Return what it reads of rows: `select_rows(query)` narrows a query to that."""
 
+        @classmethod
+        def of(cls, row: object) -> Self:
+            """Return the shape of a row."""
+            ...
+
 
 class Column(Expression, Generic[T]):
     """A model's field as an expression, from class access: `Post.title == "x"`,
