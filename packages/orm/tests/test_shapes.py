@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -253,16 +254,31 @@ class Nameless(Shape):
     title: str
 
 
+class Within(Shape):
+    """The rows of a row, and the row of those."""
+
+    id = Author.id
+    posts: list[Around]
+
+
+class Around(Shape):
+    """The other side."""
+
+    id = Post.id
+    author: Within
+
+
 def test_only_refuses_other_classes() -> None:
     queries: list[tuple[Any, str]] = [
         ((TagOut,), "cannot be used in a query of Post; start at Post"),
         ((PostOut, "title"), "takes names and columns, or one shape, got PostOut"),
         ((int,), "takes names and columns, or one shape, got int"),
         ((NoShape,), "NoShape.author must be a shape of Author, got <class 'str'>"),
+        ((Around,), "Around contains itself, and only() reads no rows to any depth"),
         ((Nameless,), "Nameless must have a column, which names its model"),
     ]
     for given, message in queries:
-        with pytest.raises(FieldError, match=message):
+        with pytest.raises(FieldError, match=re.escape(message)):
             Post.objects.only(*given)
 
 

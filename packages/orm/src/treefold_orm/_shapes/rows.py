@@ -34,6 +34,15 @@ class Related(NamedTuple):
     shape: Any
 
 
+class _Reads(NamedTuple):
+    """What a query of rows of one model reads, collected through its joins."""
+
+    start: Meta
+    columns: list[AnyColumn]
+    joins: list[str]
+    prefetches: list[Prefetch]
+
+
 class RowPlan:
     """What one shape reads of the rows of its model.
 
@@ -50,6 +59,7 @@ class RowPlan:
     """
 
     def __init__(self, shape: type[Shaped], meta: Meta, columns: Mapping[str, AnyColumn]) -> None:
+        self.shape = shape
         self.meta = meta
         self.columns = columns
         self.related: dict[str, Related] = {}
@@ -79,24 +89,29 @@ class RowPlan:
         self.attributes = tuple(names)
         self.read_attributes = _build_attribute_reader(names)
 
-    def select_rows(self, query: Any) -> Any:
-        """Return a query that reads what the shape has."""
-        columns: list[AnyColumn] = []
-        joins: list[str] = []
-        prefetches: list[Prefetch] = []
-        self._collect_reads("", self.meta, columns, joins, prefetches)
-        made = query.only(*columns)
-        made = made.select_related(*joins) if joins else made
-        return made.prefetch_related(*prefetches) if prefetches else made
+    def select_rows(self, query: Any, around: tuple[RowPlan, ...] = ()) -> Any:
+        """Return a query that reads what the shape has.
 
-    def _collect_reads(
-        self,
-        prefix: str,
-        start: Meta,
-        columns: list[AnyColumn],
-        joins: list[str],
-        prefetches: list[Prefetch],
-    ) -> None:
+        Args:
+            around: the plans whose related rows these are.
+
+        Raises:
+            FieldError: for a shape that contains itself: no query reads rows to any depth.
+        """
+        reads = _Reads(self.meta, [], [], [])
+        self._collect_reads("", reads, around)
+        made = query.only(*reads.columns)
+        made = made.select_related(*reads.joins) if reads.joins else made
+        return made.prefetch_related(*reads.prefetches) if reads.prefetches else made
+
+    def _collect_reads(self, prefix: str, reads: _Reads, around: tuple[RowPlan, ...]) -> None:
+        if self in around:
+            raise FieldError(
+                f"{self.shape.__name__} contains itself, and only() reads no rows to any depth;"
+                " make a shape without the relation for the inner rows"
+            )
+        around = (*around, self)
+        start, columns = reads.start, reads.columns
         own = {each.path: each.field for each in self.columns.values()}
         if self.reads_all:
             own |= {field.attname: field for field in self.meta.columns}
@@ -104,15 +119,16 @@ class RowPlan:
         for name, (relation, shape) in self.related.items():
             if relation.to_many:
                 target = relation.target
-                rows = build_default_manager_query(target, target.database).only(shape)
-                prefetches.append(Prefetch(f"{prefix}{name}", rows))
+                rows = build_default_manager_query(target, target.database)
+                rows = shape.plan_rows().select_rows(rows, around)
+                reads.prefetches.append(Prefetch(f"{prefix}{name}", rows))
                 continue
             if relation.kind == "forward":
                 field = relation.source_field
                 columns.append(Column(start, f"{prefix}{field.attname}", field))
-            joins.append(f"{prefix}{name}")
+            reads.joins.append(f"{prefix}{name}")
             inner: RowPlan = shape.plan_rows()
-            inner._collect_reads(f"{prefix}{name}__", start, columns, joins, prefetches)
+            inner._collect_reads(f"{prefix}{name}__", reads, around)
 
     def read_related(self, name: str, row: Any) -> Any:
         """Return the shape of a related row, None without one, or the list of several."""
