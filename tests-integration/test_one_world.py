@@ -26,6 +26,7 @@ from treefold_http import TreefoldError
 from treefold_jobs._process import here
 from treefold_jobs._retries import Retries
 from treefold_jobs._worker import Options, Worker
+from treefold_jobs.testing import hold_jobs
 from treefold_orm import close_all
 from treefold_orm.testing import OwnDatabases
 
@@ -303,6 +304,20 @@ def test_in_tests_overrides_reach_jobs(root: Path, queue: Queue, tmp_path: Path)
         post_both(app)
     own.close()
     assert [1, "ada", "ada", 12, "acme", 12, "replaced", "opened"] in noted(root)
+    assert queue.states() is None
+
+
+def test_an_outbox_holds_jobs_and_provides_them_when_they_run(root: Path, queue: Queue) -> None:
+    app = make_application(root, queue.dsn)
+    with TestClient(app) as client, hold_jobs() as outbox:
+        assert client.post("/v1/send/1").status_code == 204
+        assert client.post("/v1/plainly/2").status_code == 204
+        work: Any = sys.modules["Services.work"]
+        held = [(job.function, job.args) for job in outbox]
+        assert held == [(work.send, (1,)), (work.send_plainly, (2,))]
+        assert noted(root) == [["begin", "test"]]
+        outbox.run()
+    assert noted(root) == [*SENT, *SENT_PLAINLY, ["end", "test"]]
     assert queue.states() is None
 
 

@@ -120,7 +120,11 @@ def names_in(wheels: Path, package: str) -> list[str]:
 
 
 # A pytest plugin lies beside its package: loading it must not load the package.
-PLUGINS = {"http": ["_treefold_pytest.py"], "orm": ["_treefold_orm_pytest.py"]}
+PLUGINS = {
+    "http": ["_treefold_pytest.py"],
+    "jobs": ["_treefold_jobs_pytest.py"],
+    "orm": ["_treefold_orm_pytest.py"],
+}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -47,6 +47,7 @@ from treefold_orm import (
     fields,
     transaction,
 )
+from treefold_orm.testing import amake, make
 
 
 class Writer(Model):
@@ -341,3 +342,14 @@ def shapes(book: BookShape, row: Book, data: dict[str, str], books: BookList) ->
     book.title = str(key)  # pyright: ignore[reportAttributeAccessIssue]
     book.nothing()  # type: ignore[attr-defined]
     row.assign(data)  # type: ignore[call-overload]
+
+
+async def made_for_tests(writer: Writer) -> None:
+    """`make` gives one instance, or with `n` a list."""
+    assert_type(make(Writer), Writer)
+    assert_type(make(Book, title="Emma", writer=writer), Book)
+    assert_type(make(Book, n=3), list[Book])
+    assert_type(await amake(Book), Book)
+    assert_type(await amake(Book, n=3, writer=writer), list[Book])
+    make(Book, n="3")  # type: ignore[call-overload]
+    make(int)  # type: ignore[type-var]

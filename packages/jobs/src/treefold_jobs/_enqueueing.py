@@ -125,7 +125,7 @@ def runs_jobs_in_process() -> bool:
     Raises:
         ConfigurationError: neither is possible.
     """
-    if is_diverted():
+    if here.outbox is not None or is_diverted():
         return True
     if here.dev and backend_of(engine.ALIAS) == "sqlite":
         return True

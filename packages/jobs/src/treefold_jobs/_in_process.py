@@ -74,26 +74,37 @@ def _has_running_loop() -> bool:
 
 
 def _run_job_blocking(call: Call) -> None:
-    loop = here.loop
-    if not running.needs_loop(call):
-        _run_sync_job(call)
-    elif loop is not None and loop.is_running():
-        one_more = here.app.threads.allow_one_more() if here.app else contextlib.nullcontext()
-        with one_more:  # this thread waits, and the job may need one
-            # on the loop of the application, where its clients and connections live
-            asyncio.run_coroutine_threadsafe(_arun_job(call), loop).result()
-    else:
-        asyncio.run(_arun_job(call))
+    if here.outbox is not None:
+        here.outbox.add(call)
+        return
+    with _log_outcome_at_end(call):
+        run_blocking(call)
 
 
 async def _arun_job(call: Call) -> None:
+    if here.outbox is not None:
+        here.outbox.add(call)
+        return
     with _log_outcome_at_end(call):
         await running.arun(call)
 
 
-def _run_sync_job(call: Call) -> None:
-    with _log_outcome_at_end(call):
+def run_blocking(call: Call) -> None:
+    """Run a job while this thread waits.
+
+    Raises:
+        JobFailed: it failed.
+    """
+    loop = here.loop
+    if not running.needs_loop(call):
         running.run(call)
+    elif loop is not None and loop.is_running():
+        one_more = here.app.threads.allow_one_more() if here.app else contextlib.nullcontext()
+        with one_more:  # this thread waits, and the job may need one
+            # on the loop of the application, where its clients and connections live
+            asyncio.run_coroutine_threadsafe(running.arun(call), loop).result()
+    else:
+        asyncio.run(running.arun(call))
 
 
 @contextlib.contextmanager

@@ -99,6 +99,14 @@ class Application(Protocol):
         ...
 
 
+class Outbox(Protocol):
+    """Holds jobs in place of running them."""
+
+    def add(self, call: Any) -> None:
+        """Hold a call."""
+        ...
+
+
 class LogContext(Protocol):
     """The parts of the request log that extensions use."""
 
@@ -123,6 +131,7 @@ class Process:
     Attributes:
         queue: the name under which its jobs wait: applications may have one database.
         app: the application, which provides parameters; None for the ORM alone.
+        outbox: takes all jobs, in a test that looks at them.
     """
 
     queue: str = QUEUE
@@ -130,6 +139,7 @@ class Process:
     dev: bool = False
     loop: asyncio.AbstractEventLoop | None = None
     app: Application | None = None
+    outbox: Outbox | None = None
 
     def request_id(self) -> str:
         """Return the id of the current request, or an empty text."""
