@@ -481,6 +481,18 @@ async def test_a_row_that_is_missing_the_other_way_is_none(db: Any, half: Any) -
     ]
 
 
+@dataclasses.dataclass
+class Around:
+    """A post of an author, with the posts of that author."""
+
+    author: AuthorAround
+
+
+@dataclasses.dataclass
+class AuthorAround:
+    posts: list[Around]
+
+
 def build_shape(**members: Any) -> Any:
     return dataclasses.make_dataclass("Wrong", members.items())
 
@@ -492,6 +504,7 @@ def build_shape(**members: Any) -> Any:
         (build_shape(author=str), "Wrong.author must have a shape as its type.*'author_id'"),
         (build_shape(comments=list[str]), "Wrong.comments must have a shape as its type"),
         (build_shape(title="Nowhere"), "The types of Wrong cannot be read"),
+        (Around, "Around contains itself, and a page reads no rows to any depth"),
         (str, "takes a dataclass, TypedDict, struct or model as its shape"),
         (Post, "takes a dataclass, TypedDict, struct or model as its shape"),
         (list[Row], "takes a dataclass, TypedDict, struct or model as its shape"),

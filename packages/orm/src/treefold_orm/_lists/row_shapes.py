@@ -64,7 +64,19 @@ class RowShape(Generic[T]):
 
     make_item: Callable[[Any], T]
 
-    def __init__(self, meta: Meta, shape: type[T], notes: Collection[str]) -> None:
+    def __init__(
+        self,
+        meta: Meta,
+        shape: type[T],
+        notes: Collection[str],
+        around: tuple[type[Any], ...] = (),
+    ) -> None:
+        if shape in around:
+            raise FieldError(
+                f"{shape.__name__} contains itself, and a page reads no rows to any depth; make a"
+                " shape without the relation for the inner rows"
+            )
+        self._around = (*around, shape)
         self.columns: list[AnyField] | None = []
         self.prefetches: list[Prefetch] = []
         self._plan: Any = None  # of a `Shape`
@@ -124,7 +136,7 @@ class RowShape(Generic[T]):
                 f"{shape.__name__}.{relation.name} must have a shape as its type, since it leads to"
                 f" {relation.target.name}{key}"
             )
-        part: RowShape[Any] = RowShape(relation.target, inner, ())
+        part: RowShape[Any] = RowShape(relation.target, inner, (), self._around)
         alias = relation.target.database
         build = build_default_manager_query if relation.to_many else build_unfiltered_query
         related = part.select_rows(build(relation.target, alias))
