@@ -95,8 +95,9 @@ def test_jobs_can_be_imported_without_the_extra() -> None:
     import treefold.jobs
     import treefold_jobs
 
-    assert treefold.jobs.__all__ == ["Schedule", "aenqueue", "enqueue"]
-    assert treefold.jobs.enqueue is treefold_jobs.enqueue
+    assert treefold.jobs.__all__ == ["Schedule", "aenqueue", "alater", "enqueue", "job", "later"]
+    for name in treefold.jobs.__all__:
+        assert getattr(treefold.jobs, name) is getattr(treefold_jobs, name)
 
 
 def test_the_asgi_entry_point_serves_the_folder_of_the_environment(tmp_path: Path) -> None:
