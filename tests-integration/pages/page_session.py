@@ -27,8 +27,8 @@ from terminal import Terminal
 
 START = 60.0
 """Seconds within which a server must listen, and a log line must be written."""
-RELOAD = 3.0
-"""Seconds that a saved file may take until `dev` says that it is served."""
+RELOAD = 30.0
+"""Seconds that a saved file may take, beside other suites, until `dev` says that it is served."""
 
 NEW_MODULE = 0.2
 """The same for a new file in `Services/`, which no file imports yet."""

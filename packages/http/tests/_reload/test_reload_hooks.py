@@ -203,3 +203,16 @@ def test_extensions_that_do_not_load_keep_their_imports(live: MakeLive) -> None:
     assert app.app.project.extensions is before
     outcome = app.edit({"extensions.py": extensions})
     assert outcome == RestartNeeded("extensions.py, or what it imports, changed")
+
+
+@pytest.mark.parametrize("file", ["hooks.py", "providers.py", "Middleware/__init__.py"])
+def test_the_first_file_of_its_name_is_reported(live: MakeLive, file: str) -> None:
+    app = live({X: "def handler():\n    return [1]\n"})
+    outcome = app.edit({file: "middlewares = []\n"})
+    assert isinstance(outcome, Reloaded)
+    assert (outcome.files, outcome.broken) == ((file,), ())
+
+
+def test_a_first_module_that_nothing_imports_changes_nothing(live: MakeLive) -> None:
+    app = live({X: "def handler():\n    return [1]\n"})
+    assert app.edit({"Services/new.py": "1 / 0\n"}) is None

@@ -307,11 +307,13 @@ class Reloader:
             self._contents.pop(name, None)
             index.remove_module(name)  # otherwise old modules stay alive until the next reload
         used = set(app.providers.declared.values())
+        present = self._space.find_loaded_modules().keys() - loaded.keys()
+        first = {file for file in changed if path_to_module_name(file) in present}
         return build_reload_report(
             former,
             project,
             saved=tuple(sorted(changed)),
-            files=tuple(sorted({index.find_module_file(loaded[name]) for name in fresh})),
+            files=tuple(sorted({index.find_module_file(loaded[name]) for name in fresh} | first)),
             deferred=tuple(sorted(excluded.files & {*changed})),
             later=len(later),
             replaced=tuple(one for one in declared.values() if one not in used),
