@@ -15,14 +15,16 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from orm_models import Country
+from orm_models import Author, Country
 
 from treefold_orm import (
     ConfigurationError,
     FieldValueError,
+    ForeignKeyViolation,
     InvalidParameter,
     OperationalError,
     PoolTimeout,
+    ProtectedError,
     UniqueViolation,
     ValidationError,
     acreate_all,
@@ -253,6 +255,17 @@ async def test_a_client_is_told_which_field_is_taken_and_no_value(db: Any) -> No
     assert refuse(taken.value) == (409, "name: exists already", [entry])
     unknown = UniqueViolation("a constraint exists already", constraint="one_email")
     assert refuse(unknown) == (409, "There is such an entry already", None)
+
+
+async def test_a_client_is_told_that_a_reference_leads_nowhere(db: Any) -> None:
+    with pytest.raises(ForeignKeyViolation) as missing:
+        await Author.objects.acreate(name="Ann", country_id=99)
+    status, detail, entries = Databases().refusals[ForeignKeyViolation](missing.value)
+    assert (status, "is missing, or others refer" in detail) == (409, True)
+    assert [entry["loc"] for entry in entries or ()] in ([], [["country"]])
+    protected = ProtectedError("2 rows", protected_objects=["a secret"], count=2)
+    refused = (409, "Other entries refer to this one", None)
+    assert Databases().refusals[ForeignKeyViolation](protected) == refused
 
 
 def test_a_client_is_told_what_full_clean_found_by_field() -> None:

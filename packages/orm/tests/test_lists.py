@@ -580,6 +580,43 @@ def test_typed_values_are_checked_by_their_fields() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("integer", 3, "3"),
+        ("flag", False, "false"),
+        ("char__isnull", True, "true"),
+        ("real", 0.1, "0.1"),
+        ("money", decimal.Decimal("9.50"), "9.50"),
+        ("char", "a,b", "a,b"),
+        ("uid", uuid.UUID(int=7), str(uuid.UUID(int=7))),
+        ("day", dt.date(2026, 1, 2), "2026-01-02"),
+        ("time", dt.time(3, 4), "03:04:00"),
+        ("moment", dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "2026-01-02T00:00:00+00:00"),
+        ("span", dt.timedelta(minutes=1.5), "90.0"),
+        ("color", Color.RED, Color.RED.value),
+        ("status", "a", "a"),
+    ],
+)
+def test_a_list_as_json_asks_for_the_same_rows(name: str, value: Any, text: str) -> None:
+    make = find_parameter_function(Anything, SEAL)
+    asked = make(**{name: value}, order=["-char"], limit=3)
+    kept = asked.as_json()
+    assert kept == {name: [text], "order": ["-char"]}
+    again = Anything(json.loads(json.dumps(kept)))
+    assert again._collect_lookups() == asked._collect_lookups()
+    assert (again.order(), again.as_json()) == (["-char"], kept)
+
+
+def test_a_list_as_json_has_several_values_and_no_wrong_one() -> None:
+    kept = Anything({"status__in": "a,b", "theme": "dark", "after": "x"}).as_json()
+    assert kept == {"status__in": ["a", "b"]}
+    assert Anything(kept)._collect_lookups() == {"status__in": ["a", "b"]}
+    for wrong in ({"integer": "many"}, {"order": "text"}):
+        with pytest.raises(InvalidParameter):
+            Anything(wrong).as_json()
+
+
+@pytest.mark.parametrize(
     ("attributes", "message"),
     [
         ({"fields": {"title": ["exact"]}, "names": {"class": "title"}}, "'class' cannot be"),

@@ -131,6 +131,23 @@ async def test_assign_sets_what_was_given_of_the_columns(db: Any, half: Any) -> 
     assert stored.name == "Ann"
 
 
+def test_assign_sets_a_default_of_the_shapes_own() -> None:
+    class Renamed(NewAuthor):
+        """A column with a type and a default of the shape's own."""
+
+        age: int = 30
+
+    class Older(Renamed):
+        age = Author.age
+
+    author = Author()
+    assert author.assign(Renamed(name="Ann", password="p")) == ["name", "age", "password"]
+    assert author.age == 30
+    assert author.assign(Renamed(name="Ann", password="p", age=31), fields=["age"]) == ["age"]
+    assert author.age == 31
+    assert author.assign(Older(name="Ann", password="p")) == ["name", "password"]
+
+
 class TagOut(Shape):
     """A row of many."""
 

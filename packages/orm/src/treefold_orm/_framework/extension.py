@@ -93,6 +93,7 @@ class Databases:
             errors.FieldValueError: _build_field_value_response,
             errors.ValidationError: _build_validation_response,
             errors.UniqueViolation: _build_duplicate_response,
+            errors.ForeignKeyViolation: _build_reference_response,
             **dict.fromkeys(_BUSY, _build_unavailable_response),
         }
         self._root = Path()
@@ -355,6 +356,15 @@ def _build_duplicate_response(error: errors.UniqueViolation) -> Refusal:
         return 409, "There is such an entry already", None
     entries = [{"loc": [name], "msg": "exists already", "type": "unique"} for name in error.fields]
     return 409, f"{', '.join(error.fields)}: exists already", entries
+
+
+def _build_reference_response(error: errors.ForeignKeyViolation) -> Refusal:
+    if isinstance(error, errors.ProtectedError):
+        return 409, "Other entries refer to this one", None
+    # SQLite tells neither the column nor which side of it is missing
+    detail = "An entry that this one refers to is missing, or others refer to this one"
+    found = [{"loc": [name], "msg": detail, "type": "reference"} for name in error.fields]
+    return 409, detail, found or None
 
 
 def _build_validation_response(error: errors.ValidationError) -> Refusal:

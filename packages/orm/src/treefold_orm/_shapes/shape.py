@@ -52,6 +52,7 @@ class Shape(Shaped):
 
     _columns: ClassVar[Mapping[str, AnyColumn]] = {}
     _names: ClassVar[frozenset[str]] = frozenset()
+    _own_defaults: ClassVar[frozenset[str]] = frozenset()
     _meta: ClassVar[Any] = None
     _plan: ClassVar[RowPlan | None] = None
     __changeable__: ClassVar[frozenset[str]] = frozenset()
@@ -80,6 +81,9 @@ class Shape(Shaped):
         for name, column in own.items():
             setattr(cls, name, _Member(column))
         cls._columns, cls._meta, cls._plan = columns, meta, None
+        # a column has its default in the model too, and `role: Role = "agent"` has one of its own
+        defaults = {name for name in hints if name in body}
+        cls._own_defaults = (cls._own_defaults - own.keys() - hints.keys()) | defaults
         cls._names = frozenset(field.name for field in _list_fields(cls))
         keys = {field.attname for field in meta.keys} if columns else set[str]()
         cls.__changeable__ = frozenset(
@@ -155,9 +159,11 @@ class Shape(Shaped):
         return cls._plan
 
     def assignable_values(self) -> Mapping[str, Any]:
-        """Return the values of columns that were given, and may be set; `assign` calls it."""
+        """Return the values of columns that were given or have a default of the shape's own, and
+        may be set; `assign` calls it.
+        """
         read_only = {f.name for f in _list_fields(self) if f.metadata.get(READ_ONLY)}
-        names = [name for name in self._columns if name in self._given and name not in read_only]
+        names = [n for n in self._columns if n in (self._given | self._own_defaults) - read_only]
         return {name: self.__dict__[name] for name in names}
 
 
