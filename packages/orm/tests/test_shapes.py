@@ -20,6 +20,7 @@ from treefold_orm import (
     FieldValueError,
     FilterSet,
     Model,
+    NotLoaded,
     Shape,
     acreate_all,
     fields,
@@ -137,15 +138,13 @@ def test_assign_sets_a_default_of_the_shapes_own() -> None:
 
         age: int = 30
 
-    class Older(Renamed):
-        age = Author.age
-
+    older: Any = type("Older", (Renamed,), {"age": Author.age})
     author = Author()
     assert author.assign(Renamed(name="Ann", password="p")) == ["name", "age", "password"]
     assert author.age == 30
     assert author.assign(Renamed(name="Ann", password="p", age=31), fields=["age"]) == ["age"]
     assert author.age == 31
-    assert author.assign(Older(name="Ann", password="p")) == ["name", "password"]
+    assert author.assign(older(name="Ann", password="p")) == ["name", "password"]
 
 
 class TagOut(Shape):
@@ -222,6 +221,26 @@ async def test_a_property_reads_the_whole_row(db: Any, half: Any) -> None:
     assert (found, len(seen)) == ([LoudOut(id=row.pk, label="x 3")], 1)
 
 
+async def test_a_shape_loads_what_a_changed_row_lacks(db: Any) -> None:
+    ann, bob = [await Author.objects.acreate(name=name) for name in ("Ann", "Bob")]
+    made = await Post.objects.acreate(title="a", author_id=ann.pk)
+    with pytest.raises(NotLoaded):
+        PostOut.of(made)
+    expected = PostOut(id=made.pk, title="a", author=AuthorOut.of(ann), tags=[])
+    assert await PostOut.aof(made) == expected
+    with record_queries() as seen:
+        post = await Post.objects.only(PostOut).aget(pk=made.pk)
+        assert await PostOut.aof(post) == expected
+        count = len(seen)
+        assert post.assign({"author_id": bob.pk}, fields=["author_id"]) == ["author_id"]
+        assert (await PostOut.aof(post)).author == AuthorOut.of(bob)
+        assert len(seen) == count + 1
+    lyra = await Country.objects.acreate(name="Lyra")
+    ann.country = lyra
+    assert (await AuthorPosts.aof(ann)).country == CountryOut.of(lyra)
+    assert (await AuthorPosts.aof(bob)).posts == []
+
+
 async def test_only_reads_the_columns_of_a_shape(db: Any, half: Any) -> None:
     lyra = await half(Country.objects).create(name="Lyra")
     ann = await half(Author.objects).create(name="Ann", age=3, country=lyra, password="p")
@@ -283,6 +302,14 @@ class Around(Shape):
 
     id = Post.id
     author: Within
+
+
+async def test_a_shape_of_any_depth_is_not_loaded(db: Any) -> None:
+    ann = await Author.objects.acreate(name="Ann")
+    with pytest.raises(
+        FieldError, match=r"Around contains itself, and aof\(\) reads no rows to any"
+    ):
+        await Around.aof(ann)
 
 
 def test_only_refuses_other_classes() -> None:

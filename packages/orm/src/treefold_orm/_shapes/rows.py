@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._building.sources import Prefetch
 from treefold_orm._building.starting import build_default_manager_query
 from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._operations.prefetching import aprefetch_related_objects
 from treefold_orm._shapes.members import has_default
 from treefold_orm._terms.columns import AnyColumn, Column, Shaped
 
@@ -105,12 +106,7 @@ class RowPlan:
         return made.prefetch_related(*reads.prefetches) if reads.prefetches else made
 
     def _collect_reads(self, prefix: str, reads: _Reads, around: tuple[RowPlan, ...]) -> None:
-        if self in around:
-            raise FieldError(
-                f"{self.shape.__name__} contains itself, and only() reads no rows to any depth;"
-                " make a shape without the relation for the inner rows"
-            )
-        around = (*around, self)
+        around = self._enter("only()", around)
         start, columns = reads.start, reads.columns
         own = {each.path: each.field for each in self.columns.values()}
         if self.reads_all:
@@ -129,6 +125,29 @@ class RowPlan:
             reads.joins.append(f"{prefix}{name}")
             inner: RowPlan = shape.plan_rows()
             inner._collect_reads(f"{prefix}{name}__", reads, around)
+
+    def _enter(self, call: str, around: tuple[RowPlan, ...]) -> tuple[RowPlan, ...]:
+        if self in around:
+            raise FieldError(
+                f"{self.shape.__name__} contains itself, and {call} reads no rows to any depth;"
+                " make a shape without the relation for the inner rows"
+            )
+        return (*around, self)
+
+    async def load_related_rows(self, row: Any) -> None:
+        """Load what the shape has of other rows, where the row lacks it.
+
+        Raises:
+            FieldError: for a shape that contains itself.
+        """
+        if self.related:
+            await aprefetch_related_objects([row], *self._list_related_paths("", ()))
+
+    def _list_related_paths(self, prefix: str, around: tuple[RowPlan, ...]) -> Iterator[str]:
+        around = self._enter("aof()", around)
+        for name, (_, shape) in self.related.items():
+            yield f"{prefix}{name}"
+            yield from shape.plan_rows()._list_related_paths(f"{prefix}{name}__", around)
 
     def read_related(self, name: str, row: Any) -> Any:
         """Return the shape of a related row, None without one, or the list of several."""

@@ -146,6 +146,17 @@ class Shape(Shaped):
         return made
 
     @classmethod
+    async def aof(cls, row: object) -> Self:
+        """`of` for async code, which first loads the related rows that the row lacks, such as those
+        of a row that was created, or whose foreign key was assigned.
+
+        Raises:
+            FieldError: for a shape that contains itself.
+        """
+        await (cls._plan or cls.plan_rows()).load_related_rows(row)
+        return cls.of(row)
+
+    @classmethod
     def plan_rows(cls) -> RowPlan:
         """Return what the shape reads of rows, found at the first use: relations may come late.
 
