@@ -75,6 +75,8 @@ def test_the_arrows_hold_in_the_repository(unchanged: Path) -> None:
 AGAINST_THE_ARROWS = [
     ("treefold_router._planted", "treefold_http"),
     ("treefold_router._planted", "treefold_logging"),
+    ("treefold_contract._planted", "treefold_router"),
+    ("treefold_contract._types._planted", "treefold_contract._text.lock_reader"),
     ("treefold_logging._planted", "treefold_router"),
     ("treefold_logging._planted", "treefold_http"),
     ("treefold_http._planted", "treefold_scaffold"),
@@ -124,6 +126,7 @@ def test_every_import_against_the_arrows_is_refused_and_named(copy: Path) -> Non
 
 PACKAGES = [
     "router",
+    "contract",
     "logging",
     "orm",
     "migrations",

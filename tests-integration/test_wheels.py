@@ -184,6 +184,7 @@ def test_links_of_a_readme_work_outside_of_the_repository(repository: Path, pack
 
 
 SMALL = {
+    "contract": {"treefold-contract"},
     "docs-ui": {"treefold-docs-ui"},
     "http": {"treefold-http", "treefold-logging", "treefold-router"},
     "jobs": {"aiosqlite", "treefold-jobs", "treefold-orm"},

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 ARROWS: dict[str, set[str]] = {
     "router": set(),
+    "contract": set(),
     "logging": set(),
     "orm": set(),
     "docs-ui": set(),

@@ -25,6 +25,7 @@ XDIST = "pytest-xdist==3.8.0"
 
 SUITES: dict[str, list[str]] = {
     "router": ["iso"],
+    "contract": ["iso"],
     "logging": ["iso"],
     "docs-ui": ["iso"],
     "scaffold": ["iso"],

@@ -38,6 +38,7 @@ MODULES = {
         *("treefold_migrations", "treefold_docs_ui", "treefold_scaffold", "treefold_cli"),
         "treefold_server",
         "treefold_jobs",
+        "treefold_contract",
     ),
 }
 """The public modules by section of the index, in the order in which names find their page."""

@@ -1,0 +1,1 @@
+"""Facts about routes and versions: what a lock holds, as data."""

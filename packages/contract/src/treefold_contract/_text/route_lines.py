@@ -1,0 +1,140 @@
+"""The lines of a route: one fact each, with a keyword that says which.
+
+    query   page int >=1 = 1          Input("query", "page", ..., default="1")
+    auth    bearer users:write        Auth("bearer", ("users:write",))
+    200     json User                 Answer("200", "json", Reference("User"))
+
+A line depends on its fact alone, so that one change of an API is one changed line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import quote
+
+from treefold_contract._facts.facts import (
+    Answer,
+    AnswerField,
+    Auth,
+    Body,
+    Deprecation,
+    Input,
+    RouteFacts,
+)
+from treefold_contract._facts.paths import Path, Segment
+from treefold_contract._text.type_text import (
+    WORD,
+    check_word,
+    write_key,
+    write_type,
+)
+from treefold_contract._types.literals import format_json
+
+PLACES = ("path", "query", "header", "cookie", "file")
+WIDTH = 8
+SIGNS = re.compile(r"[\s\x00-\x1f\x7f%/{}:]")
+
+
+def write_line(keyword: str, rest: str) -> str:
+    """Return a line of a block; columns do not depend on other lines."""
+    return f"  {keyword:<{WIDTH - 1}} {rest}".rstrip()
+
+
+def route_lines(route: RouteFacts) -> Iterator[str]:
+    """Yield the lines of a route in the order of a lock."""
+    if route.operation:
+        yield write_line("operation", write_key(route.operation))
+    if route.deprecation:
+        yield write_line("deprecated", write_dates(route.deprecation))
+    yield from sorted(write_line("auth", _write_auth(each)) for each in route.auth)
+    yield from sorted(write_line("guard", write_key(guard)) for guard in route.guards)
+    if route.is_opaque:
+        yield write_line("opaque", "")
+    for segment in route.path:
+        if segment.is_parameter and not is_short(segment):
+            yield write_line("path", f"{write_key(segment.text)} {write_type(segment.type)}")
+    inputs = sorted(route.inputs, key=lambda each: (PLACES.index(each.place), each.name))
+    yield from (write_line(each.place, _write_input(each)) for each in inputs)
+    yield from sorted(write_line("body", _write_body(body)) for body in route.bodies)
+    yield from sorted(
+        write_line("limit", f"{check_word(each.name)} {each.value}") for each in route.limits
+    )
+    yield from sorted(
+        write_line(each.direction, f"{check_word(each.media)} {write_type(each.type)}")
+        for each in route.messages
+    )
+    yield from sorted(write_line("subprotocol", write_key(each)) for each in route.subprotocols)
+    yield from (write_line("close", str(code)) for code in sorted(route.closes))
+    for status in sorted({each.status for each in (*route.answers, *route.fields)}):
+        answers = [each for each in route.answers if each.status == status]
+        fields = [each for each in route.fields if each.status == status]
+        yield from sorted(write_line(status, _write_answer(each)) for each in answers)
+        yield from sorted(write_line(status, _write_field(each)) for each in fields)
+    yield from sorted(write_line("offers", check_word(each)) for each in route.offers)
+
+
+def is_short(segment: Segment) -> bool:
+    """Return True for a parameter whose type is one word, which the path holds."""
+    return WORD.fullmatch(write_type(segment.type)) is not None
+
+
+def write_path(path: Path) -> str:
+    """Return the path of the first line of a route, such as `/v1/user/{id:int}`."""
+    words = [
+        f"{{{encode_segment(each.text)}:{write_type(each.type)}}}"
+        if each.is_parameter and is_short(each)
+        else replace(each, text=encode_segment(each.text)).template
+        for each in path
+    ]
+    return "/" + "/".join(words)
+
+
+def encode_segment(text: str) -> str:
+    """Return a segment in which blanks, and the signs of paths, are percent-encoded."""
+    return SIGNS.sub(lambda found: quote(found[0], safe=""), text)
+
+
+def _write_auth(auth: Auth) -> str:
+    return " ".join([check_word(auth.scheme), *map(check_word, sorted(auth.scopes))])
+
+
+def _write_input(each: Input) -> str:
+    aliases = "".join(f" alias {write_key(alias)}" for alias in sorted(each.aliases))
+    mark = " ?" if each.is_optional else ""
+    default = f" = {each.default}" if each.default else ""
+    return f"{write_key(each.name)} {write_type(each.type)}{aliases}{mark}{default}"
+
+
+def _write_body(body: Body) -> str:
+    mark = " ?" if body.is_optional else ""
+    lenient = " lenient" if body.is_lenient else ""
+    return f"{check_word(body.media)} {write_type(body.type)}{lenient}{mark}"
+
+
+def _write_answer(answer: Answer) -> str:
+    words = [
+        answer.media and check_word(answer.media),
+        write_type(answer.type) if answer.type else "",
+    ]
+    if answer.problem:
+        words.append(f"= {format_json(answer.problem)}")
+    if not answer.is_checked:
+        words.append("unchecked")
+    return " ".join(filter(None, words))
+
+
+def _write_field(each: AnswerField) -> str:
+    mark = " ?" if each.is_optional else ""
+    return f"{each.place} {write_key(each.name)} {write_type(each.type)}{mark}"
+
+
+def write_dates(deprecation: Deprecation) -> str:
+    """Return the words after `deprecated`."""
+    words = [str(deprecation.since or "")]
+    if deprecation.sunset:
+        words.append(f"sunset {deprecation.sunset}")
+    if deprecation.successor:
+        words.append(f"successor {check_word(deprecation.successor)}")
+    return " ".join(filter(None, words))
