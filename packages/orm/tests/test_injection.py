@@ -165,26 +165,18 @@ class Dashed(Func):
 
 def paged(text: str, dialect: Dialect) -> str:
     """The text of a page whose cursor holds a value, or is one."""
-    query, terms = paging._make_order_total(Author.objects.order_by("name"))
-    mark = paging._hash_ordering(query, terms)
+    mark = paging._find_page_order(Author.objects.order_by("name")).digest
     made = base64.urlsafe_b64encode(json.dumps([mark, text, 5]).encode()).decode().rstrip("=")
-    return rows(
-        paging._filter_beyond_cursor(
-            query, terms, paging._decode_cursor(query, terms, made), backwards=False
-        ),
-        dialect,
-    )
+    return cursor(made, dialect)
 
 
 def cursor(text: str, dialect: Dialect) -> str:
     """The text of a page whose cursor is made up."""
-    query, terms = paging._make_order_total(Author.objects.order_by("name"))
-    return rows(
-        paging._filter_beyond_cursor(
-            query, terms, paging._decode_cursor(query, terms, text), backwards=False
-        ),
-        dialect,
-    )
+    query = Author.objects.order_by("name")
+    order = paging._find_page_order(query)
+    values = paging._decode_cursor(query, order, text)
+    (part,) = paging._split_beyond_cursor(query, order, values, backwards=False)
+    return rows(part, dialect)
 
 
 class Essay(Model):

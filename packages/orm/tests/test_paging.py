@@ -17,6 +17,7 @@ from treefold_orm import (
     FieldError,
     FieldValueError,
     Page,
+    TooManyRows,
     record_queries,
 )
 
@@ -52,6 +53,7 @@ ORDERS: list[tuple[Any, ...]] = [
     ("-integer", "char", "-pk"),
     ("money", "-day"),
     ("-moment", "real"),
+    ("-real", "-flag", "-integer"),
     ("time", "-flag"),
     ("color",),
     (F("integer").asc(nulls="first"),),
@@ -65,7 +67,10 @@ async def test_pages_forward_and_back_are_the_whole_in_order(
 ) -> None:
     await fill(half)
     query = Everything.objects.order_by(*order)
-    total = order if "pk" in order or "-pk" in order else (*order, "pk")
+    # the key completes an order, in the direction of its last term
+    last = str(order[-1]) if order else ""
+    key = "-pk" if last.startswith("-") else "pk"
+    total = order if last.endswith("pk") else (*order, key)
     wanted = [e.pk for e in await half.rows(Everything.objects.order_by(*total))]
 
     forward: list[Any] = []
@@ -217,3 +222,26 @@ async def test_a_value_longer_than_any_cursor_is_refused_when_it_is_read(
         await half(query).keyset(1)
     whole = await half(query).keyset(2)  # a page that nothing follows needs no cursor
     assert (len(whole.items), whole.next) == (2, None)
+
+
+@pytest.mark.parametrize(("order", "beyond"), [("integer", 15), ("-integer", 3)])
+async def test_null_and_values_are_read_apart_from_an_index(
+    db: Any, half: Any, order: str, beyond: int
+) -> None:
+    """A page over the border of NULL and the values of a column is two statements, any other one.
+
+    Of 23 rows six have NULL, which come last ascending and first descending.
+    """
+    await fill(half)
+    query = Everything.objects.order_by(order)
+    page = await half(query).keyset(beyond)
+    counts: list[int] = []
+    for size in (1, 4, 6):
+        with record_queries() as seen:
+            page = await half(query).keyset(size, after=page.next)
+        counts.append(len(seen.events))
+        assert all(" OR " not in event.sql for event in seen.events)
+    assert counts == [1, 2, 1]
+    start = await half(query).keyset(beyond)
+    with pytest.raises(TooManyRows, match="Everything: more than 7 rows: page the query"):
+        await half(query.limit_rows(7)).keyset(8, after=start.next)

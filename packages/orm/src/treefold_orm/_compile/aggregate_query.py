@@ -114,7 +114,7 @@ def _build_direct_aggregate_select(frame: Frame, state: State, key: Key, nodes: 
 
         >>> Article.objects.order_by("views")[:3].aggregate(most=Max("views"))
         SQLite: SELECT MAX(t0."views") FROM "article" AS t0 WHERE t0."id" IN (SELECT t1."id" FROM
-        "article" AS t1 ORDER BY t1."views" ASC NULLS LAST LIMIT ?)
+        "article" AS t1 ORDER BY t1."views" ASC LIMIT ?)
         PostgreSQL: SELECT (MAX(t0."views"))::integer FROM "article" AS t0 WHERE t0."id" IN (SELECT
         t1."id" FROM "article" AS t1 ORDER BY t1."views" ASC LIMIT $1)
     """

@@ -236,6 +236,13 @@ def _build_expression_test(frame: Frame, node: nodes.ExpressionCompare) -> SQL:
     return frame.dialect.text(node.op, left, _build_operand(frame, right, cast=False))
 
 
+def _build_row_comparison(frame: Frame, node: nodes.RowCompare) -> SQL:
+    """`(views, id) > (?, ?)`, which one index serves; an OR would read it from its start."""
+    left = join_sql(", ", [build_expression(frame, each) for each in node.left])
+    right = join_sql(", ", [_build_operand(frame, each, cast=True) for each in node.right])
+    return build_plain_comparison(node.op, SQL("({})", left), SQL("({})", right))
+
+
 def _build_json_lookup(
     frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None, right_frame: Frame
 ) -> ConditionSQL:
@@ -429,6 +436,9 @@ CONDITIONS.update(
         placing.ComparisonInFrame: _build_comparison_in_frame,
         nodes.ExpressionCompare: lambda _, node, right: ConditionSQL(
             _build_expression_test(right, node), nullable=True
+        ),
+        nodes.RowCompare: lambda _, node, right: ConditionSQL(
+            _build_row_comparison(right, node), nullable=True
         ),
         nodes.ExistsNode: lambda _, node, right: ConditionSQL(
             SQL("EXISTS {}", build_subquery(right, node.query, exists=True)), nullable=False

@@ -100,10 +100,19 @@ def build_order_by_clause(
 ) -> SQL:
     """The ORDER BY clause, empty for no terms. NULLs come last ascending and first descending, on
     both databases.
+
+    SQLite is not told so of a column that has none: it would sort by it instead of taking the order
+    of an index, where it is not the first.
     """
     if not nodes:
         return SQL("")
-    terms = [build_order_by_term(frame, node, build_expression(frame, node.expr)) for node in nodes]
+    terms: list[SQL] = []
+    for node in nodes:
+        expr, value = node.expr, build_expression(frame, node.expr)
+        if isinstance(expr, ColumnNode) and not (expr.hops or expr.column.null):
+            terms.append(build_order_term(value, node))
+        else:
+            terms.append(build_order_by_term(frame, node, value))
     return SQL(prefix + "{}", join_sql(", ", terms))
 
 

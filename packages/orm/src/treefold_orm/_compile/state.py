@@ -8,7 +8,7 @@ without LIMIT:
 
     >>> Article.objects.filter(views=1).order_by("title").values("title")[5:]
     SQLite: SELECT t0."title" FROM "article" AS t0 WHERE t0."views" = ? ORDER BY t0."title" ASC
-    NULLS LAST LIMIT -1 OFFSET ?
+    LIMIT -1 OFFSET ?
     PostgreSQL: SELECT t0."title" FROM "article" AS t0 WHERE t0."views" = $1 ORDER BY t0."title" ASC
     OFFSET $2
 """

@@ -13,7 +13,7 @@ Example, plain rows, and rows that only their keys can tell from others:
 
     >>> Article.objects.order_by("views")[:1].delete()
     SQLite: DELETE FROM "article" AS t0 WHERE t0."id" IN (SELECT t1."id" FROM "article" AS t1 ORDER
-    BY t1."views" ASC NULLS LAST LIMIT ?)
+    BY t1."views" ASC LIMIT ?)
     PostgreSQL: DELETE FROM "article" AS t0 WHERE t0."id" IN (SELECT t1."id" FROM "article" AS t1
     ORDER BY t1."views" ASC LIMIT $1)
 """

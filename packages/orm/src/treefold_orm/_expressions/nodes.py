@@ -273,6 +273,15 @@ class ExpressionCompare(Node):
 
 
 @frozen_record
+class RowCompare(Node):
+    """A comparison of columns with values in the order of a dictionary: the first that differ."""
+
+    left: tuple[Expr, ...]
+    op: str
+    right: tuple[Expr, ...]
+
+
+@frozen_record
 class ExistsNode(Node):
     """True when the inner query has a row."""
 

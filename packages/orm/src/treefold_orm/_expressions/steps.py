@@ -6,6 +6,8 @@ compiled plan. `replay_steps` in `_compile/state.py` adds them up.
 
 from __future__ import annotations
 
+from typing import Any
+
 from treefold_orm._base.records import Record, frozen_record
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.lookups import Lookup
@@ -54,16 +56,20 @@ class Ordering(Step):
 
 
 class KnownOrdering(Ordering):
-    """An ordering by columns that a model keeps for the next query: it is hashed once."""
+    """An ordering by columns that a model keeps for the next query: it is hashed once, and has what
+    paging has found out about it.
+    """
 
-    __slots__ = ("hashed",)
+    __slots__ = ("hashed", "page_order")
 
     hashed: int
+    page_order: Any
 
     def __init__(self, terms: tuple[OrderNode, ...]) -> None:
         super().__init__(terms)
         # records are frozen, and the hash is asked for by each query that has this order
         object.__setattr__(self, "hashed", hash(terms))
+        object.__setattr__(self, "page_order", None)
 
     def __hash__(self) -> int:
         return self.hashed

@@ -65,15 +65,21 @@ def fetch_rows(query: QueryOf[R], *, batch_lazy: bool) -> Operation[list[R]]:
         require_lock_transaction()
     raw = yield Statement("rows", plan.sql, args)
     if most is not None and len(raw) > most:
-        raise TooManyRows(
-            f"{query._meta.name}: more than {most} rows: page the query or raise limit_rows()"
-        )
+        raise build_too_many_rows_error(query)
     found = decode_rows(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
         yield from prefetch_relations(found, query, batch_lazy=batch_lazy)
     if query._raises_lazy:
         disable_lazy_loading(found)
     return found
+
+
+def build_too_many_rows_error(query: AnyQuery) -> TooManyRows:
+    """The error for a query that has more rows than `limit_rows()` allows."""
+    return TooManyRows(
+        f"{query._meta.name}: more than {query._max_rows} rows: page the query or raise"
+        " limit_rows()"
+    )
 
 
 def disable_lazy_loading(found: Sequence[object]) -> None:

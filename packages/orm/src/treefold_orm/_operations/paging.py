@@ -7,8 +7,11 @@ Example, `Article.objects.order_by("-views").keyset(2)`: `views` may have ties, 
 the order. The last row of the page has 10 views and the key 7, and the next page is
 
     cursor   WyI3Mjc2Y2EzMSIsMTAsN10, which is ["7276ca31",10,7] in base64
-    WHERE    t0."views" <= ? AND ((t0."views" < ?) OR (t0."views" = ? AND t0."id" > ?)),
-             of (10, 10, 10, 7)
+    WHERE    (t0."views", t0."id") < (?, ?), of (10, 7)
+
+so that one index over both serves the first page and all others, forwards and backwards. Where
+NULLs come after the values of the first column, they are read by a statement of their own, when the
+values do not fill the page: `t0."views" IS NULL`.
 """
 
 from __future__ import annotations
@@ -19,9 +22,11 @@ import datetime as dt
 import decimal
 import enum
 import hashlib
+import itertools
 import json
+import operator
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -37,8 +42,9 @@ from treefold_orm._expressions.nodes import (
     Node,
     Or,
     OrderNode,
+    RowCompare,
 )
-from treefold_orm._operations.loading import fetch_rows as rows_of
+from treefold_orm._operations.loading import build_too_many_rows_error, fetch_rows as rows_of
 
 if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery, QueryOf
@@ -48,6 +54,9 @@ R = TypeVar("R")
 
 MAX_CURSOR = 65_536  # characters; a cursor that would be longer is refused when it is written
 _MICROSECOND = dt.timedelta(microseconds=1)
+_PLAIN = frozenset({int, str, float, bool, type(None)})
+# escapes would make twelve bytes of a character outside of the basic plane, which has four
+_encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,25 @@ class _KeysetTerm:
         return (self.node.nulls or ("first" if self.node.descending else "last")) == "last"
 
 
+@dataclass(frozen=True, slots=True)
+class _PageOrder:
+    """An order without ties.
+
+    Attributes:
+        terms: its parts.
+        step: the step of a query that has it; None for a query that is in this order.
+        digest: tells cursors of one order from those of another.
+        columns: those of the rows themselves, which a page loads.
+        read_values: the values of a row.
+    """
+
+    terms: tuple[_KeysetTerm, ...]
+    step: steps.Ordering | None
+    digest: str
+    columns: tuple[AnyField, ...]
+    read_values: Callable[[Any], Any]
+
+
 def fetch_page(
     query: QueryOf[R], size: int, *, after: str | None, before: str | None, batch_lazy: bool
 ) -> Operation[Page[R]]:
@@ -90,20 +118,26 @@ def fetch_page(
         raise FieldError("keyset() pages instances: call it without values() and distinct()")
     if any(isinstance(step, steps.JoinCTE) and not step.join.single for step in query._key):
         raise FieldError("keyset() cannot page rows that a joined CTE may repeat: order and slice")
-    query, terms = _make_order_total(query)
-    columns = [term.node.expr for term in terms]
-    own = [each.column for each in columns if isinstance(each, ColumnNode) and not each.hops]
-    query = extend_loaded_columns(query, own)
+    if query._find_order_terms() is None:
+        query = query.order_by(*query._meta.ordering)
+    order = _find_page_order(query)
+    query = query if order.step is None else query._add_step(order.step)
+    query = extend_loaded_columns(query, order.columns)
     cursor = after if before is None else before
-    part = query
+    parts = [query]
     if cursor is not None:
-        part = _filter_beyond_cursor(
-            query, terms, _decode_cursor(query, terms, cursor), backwards=before is not None
-        )
-    if before is not None:
-        part = part.reverse()
-    # one more than the page tells whether there is a further one
-    found = yield from rows_of(part._slice_rows(None, size + 1), batch_lazy=batch_lazy)
+        values = _decode_cursor(query, order, cursor)
+        parts = _split_beyond_cursor(query, order, values, backwards=before is not None)
+    found: list[R] = []
+    for part in parts:
+        directed = part if before is None else part.reverse()
+        # one more than the page tells whether there is a further one
+        rest = directed._slice_rows(None, size + 1 - len(found))
+        found += yield from rows_of(rest, batch_lazy=batch_lazy)
+        if len(found) > size:
+            break
+    if query._max_rows is not None and len(found) > query._max_rows:  # of both parts
+        raise build_too_many_rows_error(query)
     more = len(found) > size
     items = found[:size]
     if before is not None:
@@ -111,26 +145,51 @@ def fetch_page(
     has_next, has_previous = (True, more) if before is not None else (more, after is not None)
     return Page(
         items,
-        _encode_cursor(query, terms, items[-1]) if items and has_next else None,
-        _encode_cursor(query, terms, items[0]) if items and has_previous else None,
+        _encode_cursor(order, items[-1]) if items and has_next else None,
+        _encode_cursor(order, items[0]) if items and has_previous else None,
     )
 
 
-def _make_order_total(query: QueryOf[R]) -> tuple[QueryOf[R], list[_KeysetTerm]]:
-    """The query in an order without ties, which the key completes where it has to."""
-    if query._find_order_terms() is None:
-        query = query.order_by(*query._meta.ordering)
+def _find_page_order(query: AnyQuery) -> _PageOrder:
+    """The order of a query, which its key completes where it has to."""
+    ordering = query._find_last_step(steps.Ordering)
+    if not isinstance(ordering, steps.KnownOrdering):
+        return _build_page_order(query)
+    known: _PageOrder | None = ordering.page_order
+    if known is None:  # of columns alone, so that it is the same in each query
+        known = _build_page_order(query)
+        object.__setattr__(ordering, "page_order", known)
+    return known
+
+
+def _build_page_order(query: AnyQuery) -> _PageOrder:
     terms = [_build_keyset_term(query, node) for node in query._find_order_terms() or ()]
     exprs = [term.node.expr for term in terms]
     # without hops: a column that is unique in another table may come with many rows of this one
     held = {e.column for e in exprs if isinstance(e, ColumnNode) and not e.hops}
+    step = None
     # a unique column that may be NULL leaves ties: many rows may have NULL in it
     if not any(column.unique and not column.null for column in held):
         missing = [key for key in query._meta.keys if key not in held]
-        nodes = [OrderNode(ColumnNode(key, (), key), descending=False) for key in missing]
+        # in the direction of the last one: an index that ends with the key serves both directions
+        descending = bool(terms) and terms[-1].node.descending
+        nodes = [OrderNode(ColumnNode(key, (), key), descending) for key in missing]
         terms += [_build_keyset_term(query, node) for node in nodes]
-        query = query._add_step(steps.Ordering(tuple(term.node for term in terms)))
-    return query, terms
+        step = steps.KnownOrdering(tuple(term.node for term in terms))
+    words = [(term.name, term.node.descending, term.nulls_last) for term in terms]
+    text = repr((query._meta.table_name, words))
+    return _PageOrder(
+        terms=tuple(terms),
+        step=step,
+        digest=hashlib.sha256(text.encode()).hexdigest()[:8],
+        columns=tuple([term.field for term in terms if _is_own_column(term)]),
+        read_values=_build_reader([term.name for term in terms]),
+    )
+
+
+def _build_reader(names: list[str]) -> Callable[[Any], Any]:
+    read = operator.attrgetter(*names)
+    return read if len(names) > 1 else lambda row: (read(row),)
 
 
 def _build_keyset_term(query: AnyQuery, node: OrderNode) -> _KeysetTerm:
@@ -158,58 +217,111 @@ def _build_keyset_term(query: AnyQuery, node: OrderNode) -> _KeysetTerm:
 # -- conditions -----------------------------------------------------------------------------------
 
 
-def _filter_beyond_cursor(
-    query: AnyQuery, terms: list[_KeysetTerm], values: Sequence[Any], *, backwards: bool
-) -> AnyQuery:
-    # not (a, b) > (?, ?): directions may differ, and NULL compares with nothing
-    scope = query._make_scope()
+def _split_beyond_cursor(
+    query: AnyQuery, order: _PageOrder, values: Sequence[Any], *, backwards: bool
+) -> list[AnyQuery]:
+    """The queries whose rows, one after the other, are those beyond a cursor.
+
+    They are two where NULLs of a column come before or after its values: one condition about both
+    would make the database read an index from its beginning.
+    """
+    scope, terms = query._make_scope(), order.terms
+    given = zip(terms, values, strict=True)
+    params = [None if value is None else scope.add_param(value, t.field) for t, value in given]
+    first, nulls_beyond = terms[0], terms[0].nulls_last is not backwards
+    is_null = ExpressionCompare(first.node.expr, "null", None)
+    others: Node | None = None
+    if not (_is_own_column(first) and first.field.null):
+        condition = _build_beyond_condition(terms, params, backwards=backwards)
+    elif params[0] is not None:
+        others = is_null if nulls_beyond else None
+        condition = _build_beyond_condition(terms, params, backwards=backwards, nulls_apart=True)
+    else:
+        others = None if nulls_beyond else ExpressionCompare(first.node.expr, "notnull", None)
+        condition = _build_beyond_condition(terms[1:], params[1:], backwards=backwards)
+        condition = condition and And((is_null, condition))
+    parts = [steps.Where(part) for part in (condition, others) if part is not None]
+    return [query._add_step_from_scope(part, scope) for part in parts]
+
+
+def _build_beyond_condition(
+    terms: Sequence[_KeysetTerm],
+    params: Sequence[Any],
+    *,
+    backwards: bool,
+    nulls_apart: bool = False,
+) -> Node | None:
+    """The condition for rows after some values; None where there are none.
+
+    With `nulls_apart`, rows with NULL in the first column are left to another condition.
+    """
+
+    def find_direction(place: int) -> str | int:
+        # columns of one direction without NULLs beyond them are compared as one row of values
+        term, param = terms[place], params[place]
+        nulls_beyond = term.nulls_last is not backwards and not (nulls_apart and place == 0)
+        if param is None or not _is_own_column(term) or (term.field.null and nulls_beyond):
+            return place
+        return _find_operator(term, backwards=backwards)
+
     branches: list[Node] = []
     equal: list[Node] = []
-    bound: Node | None = None
-    for term, value in zip(terms, values, strict=True):
-        param = None if value is None else scope.add_param(value, term.field)
-        further = _build_beyond_condition(term, param, backwards=backwards)
-        # alone, OR makes the database read an index from its beginning: a range lets it seek
-        if isinstance(further, ExpressionCompare) and param is not None and not equal:
-            bound = ExpressionCompare(further.left, f"{further.op}e", param)
+    for direction, group in itertools.groupby(range(len(terms)), find_direction):
+        places = list(group)
+        left = tuple([terms[place].node.expr for place in places])
+        further: Node | None
+        if isinstance(direction, int):
+            further = _build_term_condition(terms[direction], params[direction], backwards)
+        elif len(places) == 1:
+            further = ExpressionCompare(left[0], direction, params[places[0]])
+        else:
+            further = RowCompare(left, direction, tuple([params[place] for place in places]))
         if further is not None:
-            branches.append(And((*equal, further)))
-        equal.append(ExpressionCompare(term.node.expr, "null" if param is None else "exact", param))
-    if not branches:
-        return query._add_step_from_scope(steps.NoRows(), scope)
-    beyond = Or(tuple(branches))
-    condition = beyond if bound is None or len(terms) == 1 else And((bound, beyond))
-    return query._add_step_from_scope(steps.Where(condition), scope)
+            branches.append(And((*equal, further)) if equal else further)
+        for place, expr in zip(places, left, strict=True):
+            param = params[place]
+            equal.append(ExpressionCompare(expr, "null" if param is None else "exact", param))
+    if len(branches) < 2:
+        return branches[0] if branches else None
+    # alone, OR makes the database read an index from its beginning: a range lets it seek
+    start = branches[0]
+    if params[0] is None or not isinstance(start, (ExpressionCompare, RowCompare)):
+        return Or(tuple(branches))
+    bound = ExpressionCompare(terms[0].node.expr, f"{start.op}e", params[0])
+    return And((bound, Or(tuple(branches))))
 
 
-def _build_beyond_condition(term: _KeysetTerm, param: Any, *, backwards: bool) -> Node | None:
+def _build_term_condition(term: _KeysetTerm, param: Any, backwards: bool) -> Node | None:
     """The condition for rows after a value in one column; None where there are none."""
     expr = term.node.expr
     nulls_beyond = term.nulls_last is not backwards
     if param is None:
         return None if nulls_beyond else ExpressionCompare(expr, "notnull", None)
-    beyond = ExpressionCompare(expr, "lt" if term.node.descending is not backwards else "gt", param)
-    # a column of another row is NULL where there is no such row
-    never_null = isinstance(expr, ColumnNode) and not expr.column.null and not expr.hops
-    if not nulls_beyond or never_null:
+    beyond = ExpressionCompare(expr, _find_operator(term, backwards=backwards), param)
+    if not nulls_beyond:
         return beyond
+    # a column of another row is NULL where there is no such row
     return Or((beyond, ExpressionCompare(expr, "null", None)))
+
+
+def _find_operator(term: _KeysetTerm, *, backwards: bool) -> str:
+    return "lt" if term.node.descending is not backwards else "gt"
+
+
+def _is_own_column(term: _KeysetTerm) -> bool:
+    return isinstance(term.node.expr, ColumnNode) and not term.node.expr.hops
 
 
 # -- cursors --------------------------------------------------------------------------------------
 
 
-def _hash_ordering(query: AnyQuery, terms: list[_KeysetTerm]) -> str:
-    words = [(term.name, term.node.descending, term.nulls_last) for term in terms]
-    text = repr((query._meta.table_name, words))
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def _encode_cursor(query: AnyQuery, terms: list[_KeysetTerm], row: Any) -> str:
-    values = [_serialize_cursor_value(getattr(row, term.name), term) for term in terms]
-    # escapes would make twelve bytes of a character outside of the basic plane, which has four
-    parts = [_hash_ordering(query, terms), *values]
-    text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+def _encode_cursor(order: _PageOrder, row: Any) -> str:
+    terms = order.terms
+    values = [
+        value if value.__class__ in _PLAIN else _serialize_cursor_value(value, term)
+        for value, term in zip(order.read_values(row), terms, strict=True)
+    ]
+    text = _encode_json([order.digest, *values])
     made = base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
     if len(made) > MAX_CURSOR:
         longest = max(zip(terms, values, strict=True), key=lambda pair: len(str(pair[1])))[0]
@@ -235,7 +347,7 @@ def _serialize_cursor_value(value: Any, term: _KeysetTerm) -> Any:
     raise FieldError(f"keyset() cannot order by {term.name!r}: its values do not fit in a cursor")
 
 
-def _decode_cursor(query: AnyQuery, terms: list[_KeysetTerm], cursor: str) -> list[Any]:
+def _decode_cursor(query: AnyQuery, order: _PageOrder, cursor: str) -> list[Any]:
     wrong = FieldValueError(query._meta.name, "cursor", reason="not a cursor of this ordering")
     # before it is decoded: this bounds what a request can make the server parse
     if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR:  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
@@ -250,11 +362,12 @@ def _decode_cursor(query: AnyQuery, terms: list[_KeysetTerm], cursor: str) -> li
     if not isinstance(found, list):
         raise wrong
     parts = cast("list[Any]", found)
-    if len(parts) != len(terms) + 1 or parts[0] != _hash_ordering(query, terms):
+    if len(parts) != len(order.terms) + 1 or parts[0] != order.digest:
         raise wrong
     try:
         return [
-            _parse_cursor_value(term, part) for term, part in zip(terms, parts[1:], strict=True)
+            _parse_cursor_value(term, part)
+            for term, part in zip(order.terms, parts[1:], strict=True)
         ]
     except (ValueError, TypeError, ArithmeticError):
         raise wrong from None
