@@ -105,6 +105,18 @@ def realworld(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return root
 
 
+@pytest.fixture(scope="module")
+def helpdesk(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the help desk, so that nothing is left in it."""
+    root = tmp_path_factory.mktemp("helpdesk") / "helpdesk"
+    shutil.copytree(
+        repository / "tests-integration" / "helpdesk",
+        root,
+        ignore=shutil.ignore_patterns("__pycache__", "*.sqlite3*", "exports", "outgoing"),
+    )
+    return root
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     """How the application is served."""

@@ -36,3 +36,16 @@ def test_strict_mypy_reports_nothing_on_the_models_of_the_sample(
         [*command, *packages], cwd=sample, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_strict_mypy_reports_nothing_on_the_help_desk(helpdesk: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "treefold", "typecheck", "--with", "mypy"]
+    done = subprocess.run(
+        [*command, "--cache-dir", str(tmp_path)],
+        cwd=helpdesk,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "Success" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert "strict = true" in (helpdesk / "pyproject.toml").read_text()

@@ -1,0 +1,14 @@
+from typing import Literal
+
+from Models.people import User
+from Services.access import Admin
+from Services.shapes import NewAgent, PersonOut
+from treefold.auth import ahash_password
+
+
+async def handler(new: NewAgent, admin: Admin) -> tuple[PersonOut, Literal[201]]:
+    """Add an agent."""
+    user = User(password_hash=await ahash_password(new.password))
+    user.assign(new, fields=["name", "email", "role"])
+    await user.asave()
+    return PersonOut.of(user), 201

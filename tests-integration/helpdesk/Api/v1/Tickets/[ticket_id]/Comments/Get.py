@@ -1,0 +1,9 @@
+from Models.tickets import Comment, Ticket
+from Services.lists import CommentList
+from Services.shapes import CommentOut
+from treefold.orm import Page
+
+
+async def handler(ticket: Ticket, comments: CommentList) -> Page[CommentOut]:
+    """List what was said to the customer and by them."""
+    return await comments.apage(CommentOut, Comment.objects.filter(ticket=ticket, internal=False))
