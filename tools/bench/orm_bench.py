@@ -13,6 +13,8 @@ between threads costs depends on where the system happened to put them, for a wh
 Counts of related rows on PostgreSQL are measured in the time of a clock, since there the server
 works: beside the statement that Django writes.
 
+A list through `FilterSet` and `Page` stands beside a handler that does the same by hand.
+
 Every figure stands next to its bar (a ratio, a number of calls, of lost updates, of milliseconds),
 and the exit status is 1 when one of them is above it. On PostgreSQL the tables live in a schema of
 their own, dropped at the end.
@@ -26,6 +28,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import orm_lists
 import orm_relations
 import orm_rows
 from orm_data import SCHEMA, connect, seed
@@ -33,7 +36,7 @@ from orm_measuring import Table, imported, on_one_cpu
 
 from treefold_orm import aclose_all, close_all, configure
 
-PARTS = ("import", "rows", "relations")
+PARTS = ("import", "rows", "relations", "lists")
 
 
 async def _in_schema(dsn: str, command: str) -> None:
@@ -52,6 +55,8 @@ async def _async_postgres(dsn: str, table: Table, rounds: int, parts: list[str])
         await orm_rows.calls(table, "postgres")
     if "relations" in parts:
         await orm_relations.async_postgres(dsn, table, rounds)
+    if "lists" in parts:
+        await orm_lists.measure_lists(table, "postgres", rounds)
     await aclose_all()
 
 
@@ -74,6 +79,8 @@ async def _async_sqlite(path: str, table: Table, rounds: int, parts: list[str]) 
         await orm_rows.calls(table, "sqlite")
     if "relations" in parts:
         await orm_relations.async_sqlite(path, table, rounds)
+    if "lists" in parts:
+        await orm_lists.measure_lists(table, "sqlite", rounds)
     await aclose_all()
 
 

@@ -187,15 +187,19 @@ class FilterSet:
             FieldError: for a shape that the rows do not have.
         """
         asked = self._prepare_page(shape, query)
-        with asked.as_list_errors():
+        try:
             found = asked.query.keyset(asked.size, after=asked.after, before=asked.before)
+        except FieldValueError as error:
+            raise asked.find_list_error(error) from None
         return asked.finish_page(found, asked.counted.count() if self.total else None)
 
     async def apage(self, shape: type[T], query: Any = None) -> Page[T]:
         """`page` for async code."""
         asked = self._prepare_page(shape, query)
-        with asked.as_list_errors():
+        try:
             found = await asked.query.akeyset(asked.size, after=asked.after, before=asked.before)
+        except FieldValueError as error:
+            raise asked.find_list_error(error) from None
         return asked.finish_page(found, await asked.counted.acount() if self.total else None)
 
     def _prepare_page(self, shape: type[T], query: Any) -> AskedPage[T]:
@@ -207,16 +211,19 @@ class FilterSet:
             found = found.filter(**lookups) if lookups else found
         else:
             found = found.filter(self.conditions())
-        counted, terms = found, self.order()
+        counted, asked = found, self.order()
+        terms = asked
         if not terms and found._find_order_terms() is None:
             terms = list(found._meta.ordering)
         if terms:
             found = order_by_names(found, terms)
-        notes = frozenset(found._notes or ()) - found._find_unloaded_annotations()
+        notes: frozenset[str] = frozenset()
+        if found._notes is not None:
+            notes = frozenset(found._notes) - found._find_unloaded_annotations()
         rows = self._shapes.get((shape, notes))
         if rows is None:
             rows = self._shapes[shape, notes] = RowShape(found._meta, shape, notes)
-        context = self._describe_list() if self._seal is not None else ()
+        context = self._describe_list(asked) if self._seal is not None else ()
         after, before = self._read_cursor("after", context), self._read_cursor("before", context)
         if after is not None and before is not None:
             raise _build_parameter_error(self, "before", "cannot be given beside 'after'")
@@ -232,11 +239,11 @@ class FilterSet:
             context=context,
         )
 
-    def _describe_list(self) -> tuple[str, ...]:
+    def _describe_list(self, order: Sequence[str]) -> tuple[str, ...]:
         """The class, the order and the filters, as texts that a cursor is signed with."""
         given = sorted((name, repr(texts)) for name, texts in self._pairs if name in self._lookups)
         name = f"{type(self).__module__}.{type(self).__qualname__}"
-        return name, ",".join(self.order()), *(part for pair in given for part in pair)
+        return name, ",".join(order), *[part for pair in given for part in pair]
 
     def _read_cursor(self, name: str, context: tuple[str, ...]) -> str | None:
         for known, texts in self._pairs:
