@@ -61,6 +61,8 @@ def test_each_operation_says_who_may_call_it(document: Any) -> None:
         {"apiKey": ["ticket:read", "ticket:triage"]},
         {"bearer": ["ticket:read", "ticket:triage"]},
     ]
+    one_of_three = [{name: ["admin"]} for name in ("session", "apiKey", "bearer")]
+    assert operations["post /v1/organisations"]["security"] == one_of_three
     for name, each in operations.items():
         assert name in open_to_all or {"401"} <= each["responses"].keys(), name
 

@@ -268,6 +268,8 @@ def test_the_document_lists_filters_order_page_and_link(client: TestClient) -> N
     assert all(each["description"] and each["required"] is False for each in found.values())
     names = ["title", "-title", "year", "-year", "author__name", "-author__name"]
     assert found["order"]["schema"]["items"]["enum"] == names
+    size = schemas["limit"]
+    assert (size["minimum"], size["maximum"]) == (1, 100)
     answer = operation["responses"]["200"]
     assert "Link" in answer["headers"]
     schema = answer["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]

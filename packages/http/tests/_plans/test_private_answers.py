@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
@@ -113,3 +114,36 @@ def test_an_answer_to_a_key_is_compressed(project: Project, ask: Ask) -> None:
     answer = ask(app, "GET", "/v1", headers=sent)
     assert answer.fields("content-encoding") == ["gzip"]
     assert sorted(answer.fields("vary")) == ["Accept-Encoding", "x-api-key"]
+
+
+@pytest.mark.parametrize(
+    ("given", "vary"),
+    [("X-Api-Key", ["X-Api-Key"]), ("accept, x-API-key", ["accept, x-API-key"])],
+)
+def test_a_field_that_the_response_names_is_named_once(
+    project: Project, ask: Ask, given: str, vary: list[str]
+) -> None:
+    gives = f"Response.text('ok', headers={{'Vary': {given!r}}})"
+    assert see(project, ask, takes="a=Depends(by_key)", gives=gives)[1] == vary
+
+
+def test_a_cached_answer_to_one_of_several_logins_names_each_field_once(
+    project: Project, ask: Ask
+) -> None:
+    route = """
+        from treefold_http import Depends
+        from treefold_http.auth import api_key, bearer, current_user, one_of
+        from treefold_http.cache import cached
+        middlewares = [cached(60)]
+        login = current_user(lambda id: None)
+        anyone = one_of(login, api_key({"ann": "KEY"}), bearer(lambda token: token))
+        async def handler(caller=Depends(anyone)):
+            return {"caller": caller}
+        """
+    sessions = "from treefold_http.middleware import Sessions\nmiddlewares = [Sessions()]\n"
+    files = {"Api/v1/Get.py": dedent(route).replace("KEY", KEY), "Middleware/__init__.py": sessions}
+    app = project(files, dev=True)
+    for _ in range(2):
+        answer = ask(app, "GET", "/v1", headers=[("x-api-key", KEY)])
+        assert answer.json() == {"caller": "ann"}
+        assert sorted(answer.fields("vary")) == ["authorization", "cookie", "x-api-key"]

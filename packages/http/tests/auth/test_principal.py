@@ -398,7 +398,8 @@ def test_the_document_has_scopes_and_refusals(project: Project) -> None:
     alternatives = [{"session": every}, {"apiKey": every}, {"bearer": every}]
     assert shown["write"] == ([{"session": write}], ["401", "403"])
     assert shown["both"] == (alternatives, ["400", "401", "403"])
-    assert shown["role"] == ([{"bearer": []}], ["401", "403"])
+    either = [{"bearer": ["admin"]}, {"bearer": ["editor"]}]
+    assert shown["role"] == (either, ["401", "403"])
     assert shown["inside"] == ([{"apiKey": []}], ["401", "403"])
     assert shown["visit"] == ([{"session": ["book:read"]}], ["401", "403"])
     assert shown["handler"] == ([{"bearer": write}], ["401", "403"])

@@ -33,6 +33,7 @@ class Security(NamedTuple):
         place: the file and line of the declaration.
         any_of: the name of a group of which one suffices; empty for credentials of their own.
         is_checked: True if the function checks the scopes itself.
+        roles: sets of roles, of each of which the credentials must have one.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Security(NamedTuple):
     place: str = ""
     any_of: str = ""
     is_checked: bool = False
+    roles: tuple[tuple[str, ...], ...] = ()
 
 
 _HTTP = ("basic", "bearer", "digest")
@@ -122,13 +124,14 @@ def read_middleware_security(entry: object) -> list[Security]:
 
 
 def merge_security_requirements(demands: Iterable[Security]) -> tuple[Security, ...]:
-    """Merge security requirements by scheme: all scopes, optional if all are."""
+    """Merge security requirements by scheme: all scopes and roles, optional if all are."""
     found: dict[tuple[str, str, str], Security] = {}
     for demand in demands:
         key = (*build_security_key(demand), demand.any_of)
         known = found.get(key, demand)
         found[key] = known._replace(
             scopes=tuple(dict.fromkeys((*known.scopes, *demand.scopes))),
+            roles=tuple(dict.fromkeys((*known.roles, *demand.roles))),
             optional=known.optional and demand.optional,
         )
     return tuple(found.values())

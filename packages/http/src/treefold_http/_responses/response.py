@@ -9,7 +9,7 @@ id, `nosniff`) to `send`, so that no response can leave without them.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from copy import copy
 from typing import (
@@ -346,8 +346,18 @@ def find_missing_fields(response: Response | None, fields: RawHeaders) -> RawHea
     if len(own) == 1 and own[0][0] == b"content-type":
         return fields
     names = {name for name, _ in own}
+    named = _collect_vary_names(own) if b"vary" in names else ()
     names -= _MERGED
-    return [pair for pair in fields if pair[0] not in names]
+    return [pair for pair in fields if pair[0] not in names and not _is_named(pair, named)]
+
+
+def _collect_vary_names(fields: RawHeaders) -> set[bytes]:
+    values = [value for name, value in fields if name == b"vary"]
+    return {part.strip() for value in values for part in value.lower().split(b",")}
+
+
+def _is_named(pair: tuple[bytes, bytes], vary_names: Collection[bytes]) -> bool:
+    return pair[0] == b"vary" and pair[1].lower() in vary_names
 
 
 def make_unchecked_response(

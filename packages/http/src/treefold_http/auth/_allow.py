@@ -73,7 +73,9 @@ class _Allow(Credential[object]):
 
     def _require_also(self, demand: Security, place: str) -> Security:
         scopes = tuple(dict.fromkeys((*demand.scopes, *self._scopes)))
-        return demand._replace(scopes=scopes, optional=False, place=place, is_checked=True)
+        roles = (*demand.roles, self._roles) if self._roles else demand.roles
+        made = demand._replace(scopes=scopes, roles=roles, optional=False)
+        return made._replace(place=place, is_checked=True)
 
     def is_in_header(self, connection: Connection) -> bool:
         return self._by is not None and self._by.is_in_header(connection)

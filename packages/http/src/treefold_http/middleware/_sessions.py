@@ -256,13 +256,16 @@ async def _save_session(session: Session, keeper: Keeper, request: Request, stat
     """Save the session; its fields go beside the response, which a module may keep."""
     # a change from now on raises, instead of being lost after the record was encoded
     session.is_closed = True
-    has_no_store = _NO_STORE in (request.answer_fields or ())
-    request.add_answer_fields([_VARY] if has_no_store else [_VARY, _NO_STORE])
+    known = request.answer_fields or ()
+    missing = [] if _VARY_OF_ROUTE in known else [_VARY]
+    request.add_answer_fields(missing if _NO_STORE in known else [*missing, _NO_STORE])
     await keeper.save_session(session, request, status)
 
 
 _VARY, _NO_STORE = (b"vary", b"Cookie"), (b"cache-control", b"no-store")
 """They keep an answer that depends on a session out of shared caches."""
+_VARY_OF_ROUTE = (b"vary", b"cookie")
+"""The same field of a route with a credential in a cookie."""
 
 
 _memories: WeakKeyDictionary[Runtime, dict[str, MemorySessions]] = WeakKeyDictionary()

@@ -159,7 +159,8 @@ def _build_inferred_body(called_methods: frozenset[str]) -> JSONObject | None:
 def build_security_requirements(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
     """Return the security requirements: all together, and one without the optional ones.
 
-    Of credentials with one `any_of`, each alternative makes a requirement of its own.
+    Of credentials with one `any_of`, each alternative makes a requirement of its own, and so does
+    each role of which one suffices. Roles stand beside scopes (OpenAPI 3.1, 4.8.30).
     """
     groups: dict[str, list[Security]] = {}
     for index, demand in enumerate(demands):
@@ -172,12 +173,18 @@ def build_security_requirements(demands: Sequence[Security]) -> list[dict[str, l
     return made
 
 
+def _list_role_alternatives(group: Sequence[Security]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the name and the scopes and roles of each alternative of a group."""
+    return [(each.name, (*each.scopes, *roles)) for each in group for roles in product(*each.roles)]
+
+
 def _combine_alternatives(groups: Iterable[Sequence[Security]]) -> list[dict[str, list[str]]]:
     combined: list[dict[str, list[str]]] = []
-    for choice in product(*groups):
+    for choice in product(*(map(_list_role_alternatives, groups))):
         found: dict[str, list[str]] = {}
-        for demand in choice:
-            found.setdefault(demand.name, []).extend(demand.scopes)
-        combined.append({name: list(dict.fromkeys(scopes)) for name, scopes in found.items()})
+        for name, needed in choice:
+            found.setdefault(name, []).extend(needed)
+        made = {name: list(dict.fromkeys(needed)) for name, needed in found.items()}
+        combined += [made] if made not in combined else []
     # one that needs more schemes than another says nothing that the other does not
     return [e for e in combined if not any(o.keys() < e.keys() for o in combined)]

@@ -19,7 +19,6 @@ import inspect
 import keyword
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -66,11 +65,29 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Description:
     """The description of a parameter, as `Doc` of PEP 727 says it."""
 
-    documentation: str
+    def __init__(self, documentation: str) -> None:
+        self.documentation = documentation
+
+
+class PageSize(Description):
+    """The limits of `limit`, under the names of annotated-types, which documents read.
+
+    Args:
+        most: the most items of a page.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"how many items a page has, at most {most}")
+        self.ge, self.le = 1, most
+
+    def check_field_value(self, value: int) -> int:
+        """Return a size, or raise `ValueError`."""
+        if not self.ge <= value <= self.le:
+            raise ValueError(f"should be from {self.ge} to {self.le}")
+        return value
 
 
 def find_parameter_function(kind: type[FilterSet], seal: CursorSeal) -> Callable[..., FilterSet]:
@@ -134,15 +151,14 @@ def _list_page_parameters(kind: type[FilterSet]) -> Iterator[inspect.Parameter]:
         words = "the order of the rows: names, each with - for descending, separated by commas"
         terms = tuple(f"{sign}{name}" for name in kind.ordering for sign in ("", "-"))
         yield _build_parameter("order", Literal[terms], words, many=True)
-    words = f"how many items a page has, at most {kind.max_page_size}"
-    yield _build_parameter("limit", int, words, default=kind.page_size)
+    yield _build_parameter("limit", int, PageSize(kind.max_page_size), default=kind.page_size)
     for name, page in (("after", "next"), ("before", "previous")):
         words = f"the page {name} this cursor: `{page}` of a page with the same filters and order"
         yield _build_parameter(name, str, words)
 
 
 def _build_parameter(
-    name: str, kind: Any, words: str, *, many: bool = False, default: Any = None
+    name: str, kind: Any, words: str | Description, *, many: bool = False, default: Any = None
 ) -> inspect.Parameter:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise FieldError(
@@ -151,7 +167,8 @@ def _build_parameter(
     annotation: Any = list[kind] if many else kind
     annotation = annotation if default is not None else annotation | None
     if words:
-        annotation = Annotated[annotation, Description(words)]
+        words = Description(words) if isinstance(words, str) else words
+        annotation = Annotated[annotation, words]
     place = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, place, default=default, annotation=annotation)
 
