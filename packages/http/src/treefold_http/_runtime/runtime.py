@@ -7,7 +7,7 @@ module that composes all of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -47,6 +47,11 @@ class Runtime(Protocol):
     threads: WorkerThreads
     background: BackgroundOwner
     disconnects: DisconnectWatcher
+
+    @property
+    def overrides(self) -> Mapping[AnyCallable, AnyCallable]:
+        """Dependencies and their replacements, in tests."""
+        ...
 
     @property
     def has_docs(self) -> bool:

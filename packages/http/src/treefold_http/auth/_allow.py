@@ -80,8 +80,13 @@ class _Allow(Credential[object]):
     def is_in_header(self, connection: Connection) -> bool:
         return self._by is not None and self._by.is_in_header(connection)
 
-    async def check(self, connection: Connection) -> Verified:
+    async def check_sent(self, connection: Connection) -> Verified:
         return await self.verify(connection)
+
+    async def identify_replacement(self, value: object) -> Verified:
+        if self._by is None:
+            return await super().identify_replacement(value)
+        return await self._by.identify_replacement(value)
 
     async def verify(self, connection: Connection) -> Verified:
         if self._by is None:

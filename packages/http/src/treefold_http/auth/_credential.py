@@ -85,11 +85,51 @@ class Credential(ABC, Generic[T_co]):
 
     async def check(self, connection: Connection) -> Verified:
         """Return the outcome for a connection, which is not kept; errors as `__call__`."""
+        # the plan of a route replaces what a handler names, and not what that is made of
+        if self.is_replaced(connection):
+            return await self._check_replacement(connection, connection.app.overrides[self])
+        return await self.check_sent(connection)
+
+    async def check_sent(self, connection: Connection) -> Verified:
+        """Return the outcome for what the client sent; errors as `__call__`."""
         if await self.is_sent(connection):
             return await self.verify(connection)
         if self.is_optional:
             return Verified(self.name, None, None)
         raise self.build_missing_error()
+
+    def is_replaced(self, connection: Connection) -> bool:
+        """Return True if `app.overrides` has the credential, in tests."""
+        overrides = connection.app.overrides
+        return bool(overrides) and self in overrides
+
+    async def _check_replacement(self, connection: Connection, replacement: Any) -> Verified:
+        if isinstance(replacement, Credential):
+            return await replacement.check(connection)
+        if not callable(replacement) or inspect.signature(replacement).parameters:
+            raise TypeError(
+                f"app.overrides of {self.name!r}, which another credential is made of, must be a"
+                f" function without parameters or a credential, got {replacement!r}"
+            )
+        value: Any = replacement()
+        if inspect.isawaitable(value):
+            value = await value
+        if value is None and not self.is_optional:
+            raise self.build_missing_error()
+        if value is None or isinstance(value, Principal):
+            return Verified(self.name, value, value and value.with_source(self.name))
+        return await self.identify_replacement(value)
+
+    async def identify_replacement(self, value: object) -> Verified:
+        """Return the outcome for what a replacement in a test has returned.
+
+        Raises:
+            TypeError: the principal of it is not known.
+        """
+        raise TypeError(
+            f"app.overrides of {self.name!r}, which another credential is made of, must return a"
+            f" Principal, got {value!r}; or replace one of the credentials that it is made of"
+        )
 
     async def is_sent(self, connection: Connection) -> bool:
         """Return True if the client sent such a credential, valid or not."""
@@ -155,6 +195,13 @@ class OwnCredential(Credential[T_co]):
             message = f"identify of {self.name!r} must return a Principal, got {principal!r}"
             raise TypeError(message)
         return Verified(self.name, value, principal.with_source(default.source))
+
+    async def identify_replacement(self, value: object) -> Verified:
+        return await self.identify(value, self.build_principal(value, ""))
+
+    def build_principal(self, value: object, secret: str) -> Principal:
+        """Return the principal of what a handler gets, without `identify`."""
+        return Principal(find_id(value, secret), self.name)
 
 
 def set_security(target: object, demands: Sequence[Security]) -> None:

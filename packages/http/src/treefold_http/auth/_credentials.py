@@ -21,7 +21,6 @@ from treefold_http.auth._credential import (
     Naming,
     OwnCredential,
     call_async_or_threaded,
-    find_id,
     hash_secret,
 )
 
@@ -122,7 +121,7 @@ class _ApiKey(OwnCredential[object]):
         if found is None:
             headers = {"WWW-Authenticate": self.challenge}
             raise Unauthorized("This API key is not valid", headers=headers)
-        return await self.identify(found, Principal(find_id(found, sent[0]), self.name))
+        return await self.identify(found, self.build_principal(found, sent[0]))
 
 
 @overload
@@ -196,7 +195,7 @@ class TokenCredential(OwnCredential[T_co]):
         if not is_token(scheme):
             raise ValueError(f"scheme must be one word such as 'Bearer' or 'Token', got {scheme!r}")
         self._find = find
-        self._build_principal = build_principal or self._build_plain_principal
+        self._build_own_principal = build_principal
         self.scheme = self.challenge = scheme
         self.field = f"authorization {scheme.lower()}"
         self.hint = f"Send Authorization: {scheme} TOKEN"
@@ -218,10 +217,12 @@ class TokenCredential(OwnCredential[T_co]):
             # without the reason, which would help an attacker
             headers = {"WWW-Authenticate": f'{self.scheme} error="invalid_token"'}
             raise Unauthorized("This token is not valid", headers=headers)
-        return await self.identify(found, self._build_principal(found, token))
+        return await self.identify(found, self.build_principal(found, token))
 
-    def _build_plain_principal(self, value: object, token: str) -> Principal:
-        return Principal(find_id(value, token), self.name)
+    def build_principal(self, value: object, secret: str) -> Principal:
+        if self._build_own_principal is None:
+            return super().build_principal(value, secret)
+        return self._build_own_principal(value, secret)
 
 
 def read_authorization_token(connection: Connection, scheme: str) -> str | None:

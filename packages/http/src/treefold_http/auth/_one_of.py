@@ -95,7 +95,9 @@ class _OneOf(Credential[object]):
         return outcomes[0]
 
     async def _find_sent_members(self, connection: Connection) -> list[Credential[object]]:
-        sent = [each for each in self._members if await each.is_sent(connection)]
+        sent = [
+            e for e in self._members if e.is_replaced(connection) or await e.is_sent(connection)
+        ]
         tokens = [each for each in sent if isinstance(each, TokenCredential)]
         if len(tokens) < 2:
             return sent
