@@ -195,6 +195,8 @@ def test_the_document_says_what_is_taken(engine_kinds: Any) -> None:
     assert is_valid({})
     assert not is_valid({"id": 7})
     assert not any("default" in each for each in schema["properties"].values())
+    formats = {name: schema["properties"][name].get("format") for name in ("email", "url", "char")}
+    assert formats == {"email": "email", "url": "uri", "char": None}
     for name, (_, _, _, taken, refused) in table.items():
         assert not is_valid({name: None}), name
         assert is_valid({f"{name}_or_null": None}), name

@@ -581,6 +581,19 @@ def test_typed_values_are_checked_by_their_fields() -> None:
             make(**values).page(Row)
 
 
+async def test_an_export_has_all_rows_in_the_order_of_the_list(db: Any) -> None:
+    ann, bob = [await Author.objects.acreate(name=name, age=3) for name in ("Ann", "Bob")]
+    for title, author in (("a", ann), ("b", bob), ("c", ann), ("d", None)):
+        await Post.objects.acreate(title=title, author=author or ann, views=len(title))
+    asked = Posts({"title__in": "a,b,c", "order": "-author__age,-title", "limit": "1"})
+    found = [post.title async for post in asked.rows(Post.objects.filter(author=ann))]
+    assert found == ["c", "a"]
+    unordered = Posts({"limit": "1"}).rows(Post.objects.order_by("-title"))
+    assert [post.title async for post in unordered] == ["d", "c", "b", "a"]
+    with pytest.raises(InvalidParameter):
+        Posts({"order": "text"}).rows(Post.objects.all())
+
+
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [

@@ -57,8 +57,9 @@ def _collect_marker_keywords(marker: Any, kind: Any, keywords: JSONObject) -> No
     pattern = getattr(marker, "pattern", None)
     # a compiled expression, which has its text in the attribute of the same name
     pattern = getattr(pattern, "pattern", pattern)
-    if isinstance(pattern, str):
-        keywords["pattern"] = pattern
+    for keyword, text in (("pattern", pattern), ("format", getattr(marker, "format", None))):
+        if isinstance(text, str):
+            keywords[keyword] = text
     _collect_description_keywords(marker, keywords)
 
 

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from treefold_orm._building.query import AnyQuery
     from treefold_orm._lists.cursors import CursorSeal
     from treefold_orm._operations.paging import Page
+    from treefold_orm._queries.base_query import BaseQuery
 
 T = TypeVar("T")
+R = TypeVar("R", bound="BaseQuery[Any, Any]")
 
 LIST_LOOKUPS = frozenset({"in", "range", "has_keys", "has_any_keys"})
 """Lookups that take several values."""
@@ -171,6 +173,21 @@ class FilterSet:
                 parts = [p for v in values for p in (_split_list(v) if many else [v])]
                 made[name] = [_format_value(part) for part in parts]
         return made | ({"order": order} if (order := self.order()) else {})
+
+    def rows(self, query: R) -> R:
+        """Return all rows of a query that match, in the order that is asked for: `limit`, `after`
+        and `before` do not count, as for an export.
+
+        Args:
+            query: the rows of the list, such as `Book.objects.all()`.
+
+        Raises:
+            InvalidParameter: for a value that does not fit.
+        """
+        found = query.filter(self.conditions())
+        terms = self.order()
+        made: R = order_by_names(found, terms) if terms else found
+        return made
 
     def page(self, shape: type[T], query: Any = None) -> Page[T]:
         """Return the page that the request asks for, as items of a shape: the first, or that after

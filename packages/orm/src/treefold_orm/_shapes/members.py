@@ -29,7 +29,7 @@ from treefold_orm._fields.base import MISSING, AnyField
 from treefold_orm._fields.numbers import IntegerField
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._fields.structured import ArrayField, EnumField
-from treefold_orm._fields.text import TextField
+from treefold_orm._fields.text import EmailField, TextField, URLField
 
 _TYPES: dict[str, Any] = {
     "text": str,
@@ -47,6 +47,7 @@ _TYPES: dict[str, Any] = {
     # all of JSON but null, which is NULL of the column
     "json": dict[str, Any] | list[Any] | str | int | float | bool,
 }
+_FORMATS: dict[type[AnyField], str] = {EmailField: "email", URLField: "uri"}
 READ_ONLY = "read_only"
 UNSET = "unset"
 
@@ -56,6 +57,7 @@ class ColumnRule:
 
     Attributes:
         max_length, ge, le: its limits; None without one.
+        format: the form of its text in JSON Schema, such as `email`; None without one.
         description: its text for people.
     """
 
@@ -64,6 +66,7 @@ class ColumnRule:
         self.max_length: int | None = None
         if isinstance(field, TextField) and not field.choices:
             self.max_length = field.max_length
+        self.format = next((f for kind, f in _FORMATS.items() if isinstance(field, kind)), None)
         self.ge: int | None = None
         self.le: int | None = None
         if isinstance(field, IntegerField) and not (field.primary_key or field.choices):
