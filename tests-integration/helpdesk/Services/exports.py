@@ -31,8 +31,8 @@ def csv_line(*values: object) -> str:
 async def write_export(export_id: int, settings: DeskSettings = Depends()) -> None:
     """Write the file of an export into the folder that the settings name."""
     export = await Export.objects.aget(id=export_id)
-    wanted = Ticket.objects.filter(TicketList(export.filters).conditions())
-    lines = [line async for line in csv_lines(wanted)]
+    wanted = TicketList(export.filters)
+    lines = [line async for line in csv_lines(wanted.rows(Ticket.objects.all()))]
     settings.exports.mkdir(parents=True, exist_ok=True)
     path = settings.exports / f"tickets-{export.id}.csv"
     path.write_text("".join(lines), encoding="utf-8", newline="")

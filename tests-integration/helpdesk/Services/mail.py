@@ -28,7 +28,7 @@ class Mailer:
 
 @job(attempts=5)
 async def tell_requester(ticket_id: int, text: str, mailer: Mailer = Depends()) -> None:
-    """Mail an answer to who asked, if that is a person."""
+    """Mail an answer to the requester, unless a program asked."""
     ticket = await Ticket.objects.select_related("requester").aget(id=ticket_id)
     if ticket.requester is not None:
         mailer.send(ticket.requester.email, f"Re: {ticket.subject}", text)
@@ -37,7 +37,7 @@ async def tell_requester(ticket_id: int, text: str, mailer: Mailer = Depends()) 
 async def remind_desk(
     ticket_id: int, mailer: Mailer = Depends(), settings: DeskSettings = Depends()
 ) -> None:
-    """Mail the desk about a ticket that nobody has answered in time."""
+    """Mail the desk about a ticket without an answer in time."""
     late = await Ticket.objects.filter(id=ticket_id, answered_at=None).afirst()
     if late is not None:
         mailer.send(settings.sender, f"Not answered: {late.subject}", late.text)

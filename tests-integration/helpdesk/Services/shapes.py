@@ -1,4 +1,4 @@
-"""Bodies and responses of this version."""
+"""Bodies and responses."""
 
 from dataclasses import dataclass
 from typing import Literal

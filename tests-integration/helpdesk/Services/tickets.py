@@ -32,14 +32,14 @@ async def organisation_of_path(organisation_id: int) -> Organisation:
 
 
 class Desk:
-    """Does things with tickets, and notes in the audit trail who asked for them."""
+    """Does things with tickets, and notes the caller in the audit trail."""
 
     def __init__(self, connection: Connection, settings: DeskSettings) -> None:
         self._connection = connection
         self._answer_time = dt.timedelta(hours=settings.answer_hours)
 
     async def open(self, ticket: Ticket) -> TicketOut:
-        """Save a new ticket, and remind the desk of it if nobody answers."""
+        """Save a new ticket, and remind the desk of it if it has no answer in time."""
         async with transaction():
             await ticket.asave()
             await self.note(ticket, "opened")
@@ -67,9 +67,9 @@ class Desk:
         return comment
 
     async def note(self, ticket: Ticket, action: str, changed: Iterable[str] = ()) -> None:
-        """Note what the caller of the request did."""
+        """Note an action of the caller of the request."""
         principal = self._connection.principal
-        actor = principal.key if principal else "nobody"
+        actor = principal.key if principal else "unknown"
         await AuditEntry.objects.acreate(
             ticket=ticket, actor=actor, action=action, changed=list(changed)
         )

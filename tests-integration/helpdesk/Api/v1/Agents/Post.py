@@ -5,6 +5,8 @@ from Services.access import Admin
 from Services.shapes import NewAgent, PersonOut
 from treefold.auth import ahash_password
 
+responses = {409: "This address is taken"}
+
 
 async def handler(new: NewAgent, admin: Admin) -> tuple[PersonOut, Literal[201]]:
     """Add an agent."""

@@ -3,6 +3,8 @@ from Services.access import Admin
 from Services.shapes import NewOrganisation, OrganisationOut
 from treefold import Changes
 
+responses = {409: "This name is taken"}
+
 
 async def handler(
     organisation: Organisation, changes: Changes[NewOrganisation], admin: Admin

@@ -3,6 +3,8 @@ from Services.access import Admin
 from Services.shapes import PersonChange, PersonOut
 from treefold import Changes, NotFound
 
+responses = {409: "This address is taken"}
+
 
 async def handler(user_id: int, changes: Changes[PersonChange], admin: Admin) -> PersonOut:
     """Change an account, or close it."""

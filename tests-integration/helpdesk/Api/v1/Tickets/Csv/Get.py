@@ -7,5 +7,5 @@ from treefold import StreamingResponse
 
 async def handler(tickets: TicketList, caller: Reader) -> StreamingResponse:
     """Send all tickets that match, as CSV."""
-    found = Ticket.objects.seen_by(caller).filter(tickets.conditions())
+    found = tickets.rows(Ticket.objects.seen_by(caller))
     return StreamingResponse(csv_lines(found), media_type="text/csv")

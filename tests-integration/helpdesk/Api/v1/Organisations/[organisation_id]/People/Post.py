@@ -5,6 +5,8 @@ from Services.access import Admin
 from Services.shapes import NewPerson, PersonOut
 from treefold.auth import ahash_password
 
+responses = {409: "This address is taken"}
+
 
 async def handler(
     new: NewPerson, organisation: Organisation, admin: Admin

@@ -6,5 +6,5 @@ from treefold.orm import Page
 
 
 async def handler(ticket: Ticket, entries: AuditList, agent: Noter) -> Page[AuditOut]:
-    """List who did what."""
+    """List the actions on a ticket, with their callers."""
     return await entries.apage(AuditOut, AuditEntry.objects.filter(ticket=ticket))

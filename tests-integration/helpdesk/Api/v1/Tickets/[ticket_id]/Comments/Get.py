@@ -5,5 +5,5 @@ from treefold.orm import Page
 
 
 async def handler(ticket: Ticket, comments: CommentList) -> Page[CommentOut]:
-    """List what was said to the customer and by them."""
+    """List the comments of both sides."""
     return await comments.apage(CommentOut, Comment.objects.filter(ticket=ticket, internal=False))

@@ -6,5 +6,5 @@ from treefold.orm import Page
 
 
 async def handler(ticket: Ticket, notes: CommentList, agent: Noter) -> Page[CommentOut]:
-    """List what agents said to each other."""
+    """List the notes of agents, which the customer does not see."""
     return await notes.apage(CommentOut, Comment.objects.filter(ticket=ticket, internal=True))
