@@ -28,6 +28,19 @@ from treefold_contract._relation.relation import (
     Comparison as Comparison,
     compare_types as compare_types,
 )
+from treefold_contract._report.accepted import (
+    Acceptance as Acceptance,
+    apply_accepted as apply_accepted,
+    read_accepted as read_accepted,
+    write_acceptance as write_acceptance,
+)
+from treefold_contract._report.reports import (
+    format_json as format_json,
+    format_text as format_text,
+)
+from treefold_contract._rules.findings import Finding as Finding
+from treefold_contract._rules.lock_diff import diff_locks as diff_locks
+from treefold_contract._rules.rule_table import RULES as RULES, Rule as Rule, Verdict as Verdict
 from treefold_contract._text.lock_reader import read_lock as read_lock
 from treefold_contract._text.lock_writer import write_lock as write_lock
 from treefold_contract._text.type_parser import read_type as read_type

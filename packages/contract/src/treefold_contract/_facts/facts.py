@@ -211,14 +211,20 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The facts of one state of an API."""
+    """The facts of one state of an API.
+
+    Attributes:
+        routes: the routes of all versions, each version whole.
+        versions: the versions.
+        definitions: the types by name.
+        settings: what holds for all routes.
+        rules: the version of the rules that it was written with.
+        lines: the line of each route and type in the text that it was read from.
+    """
 
     routes: tuple[RouteFacts, ...] = ()
     versions: tuple[VersionFacts, ...] = ()
     definitions: Mapping[str, Definition] = field(default_factory=dict[str, Definition])
     settings: Settings = Settings()
     rules: int = RULES
-
-    def find_version(self, route: RouteFacts) -> VersionFacts | None:
-        """Return the version of a route, or None for a route outside of versions."""
-        return next((each for each in self.versions if each.name == route.version), None)
+    lines: Mapping[str, int] = field(default_factory=dict[str, int], compare=False, repr=False)

@@ -12,7 +12,7 @@ Each witness is confirmed: the writer has it, and the reader refuses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from treefold_contract._relation.samples import ANYTHING, TEXTS, sample_values, scalar_edges
@@ -189,6 +189,8 @@ class Inclusions:
                 return self.refuse_samples(reader, writer)
 
     def include_scalar(self, reader: Scalar, writer: Scalar) -> Inclusion:
+        if self.writer.side == "response":  # a service writes no text for a value
+            reader, writer = replace(reader, is_lax=False), replace(writer, is_lax=False)
         if is_scalar_within(writer, reader, self.reader.alphabet):
             return YES
         witness = self.confirm(reader, writer, scalar_edges(self.writer, writer, reader))
@@ -256,26 +258,31 @@ class Inclusions:
 
     def include_record(self, reader: Record, writer: Record) -> Inclusion:
         side = self.writer.side
-        samples = [each for each in sample_values(writer, self.writer) if isinstance(each, dict)]
         unknown = False
         for member in reader.members:
             sent = writer.get_member(member.name)
             if member.is_required(side) and (sent is None or not sent.is_required(side)):
-                return self.refuse(reader, writer, [without(each, member.name) for each in samples])
+                records = self.sample_records(writer)
+                return self.refuse(reader, writer, [without(each, member.name) for each in records])
             if sent is None:
                 continue
             found = self.find(member.type, sent.type)
             if found.holds is False:
-                value = found.witness
-                drawn = [{**each, member.name: value.value} for each in samples] if value else []
+                values = [found.witness.value] if found.witness else []
+                records = self.sample_records(writer) if values else []
+                drawn = [{**each, member.name: value} for each in records for value in values]
                 return self.refuse(reader, writer, drawn)
             unknown |= found.holds is None
         if side == "request" and reader.is_closed:
             extra = [each.name for each in writer.members if reader.get_member(each.name) is None]
             if extra or not writer.is_closed:
-                drawn = [{**each, UNKNOWN_MEMBER: 0} for each in samples]
-                return self.refuse(reader, writer, [*samples, *drawn])
+                records = self.sample_records(writer)
+                drawn = [{**each, UNKNOWN_MEMBER: 0} for each in records]
+                return self.refuse(reader, writer, [*records, *drawn])
         return NOT_KNOWN if unknown else YES
+
+    def sample_records(self, writer: Record) -> list[dict[str, JsonValue]]:
+        return [each for each in sample_values(writer, self.writer) if isinstance(each, dict)]
 
     def include_record_in_map(self, reader: MapType, writer: Record) -> Inclusion:
         found = combine(self.find(reader.value, member.type) for member in writer.members)
@@ -283,7 +290,7 @@ class Inclusions:
         names = [member.name for member in writer.members]
         if found.holds is True and not is_junk and reader.key == Scalar("str"):
             return YES
-        samples = [each for each in sample_values(writer, self.writer) if isinstance(each, dict)]
+        samples = self.sample_records(writer)
         junk = [{**each, UNKNOWN_MEMBER: value} for each in samples[:1] for value in ANYTHING]
         value = [found.witness.value] if found.witness else []
         values = [{**each, name: one} for each in samples for name in names for one in value]

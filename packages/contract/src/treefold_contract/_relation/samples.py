@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 
 from treefold_contract._relation.values import has_value, open_kinds
 from treefold_contract._relation.view import View
 from treefold_contract._types.literals import format_json, format_text, read_literal
 from treefold_contract._types.nodes import (
+    Alphabet,
     AnyType,
     Choice,
     Definition,
@@ -26,6 +28,7 @@ from treefold_contract._types.nodes import (
     MapType,
     Record,
     Scalar,
+    Side,
     TupleType,
     TypeNode,
     UnionType,
@@ -49,12 +52,24 @@ def sample_values(node: Definition, view: View, depth: int = 0) -> list[JsonValu
     return [value for value in islice(_draw_values(node, view, depth), MOST)]
 
 
+def first_value(node: Definition, view: View, depth: int = 0) -> list[JsonValue]:
+    """Return a list of the smallest known value of a type; it is empty if none is known."""
+    return list(islice(_draw_values(view.follow(node), view, depth), 1)) if depth <= DEEPEST else []
+
+
+@lru_cache(maxsize=8192)
+def _sample_scalar(node: Scalar, side: Side, alphabet: Alphabet) -> tuple[JsonValue, ...]:
+    view = View(side, alphabet)
+    drawn = (value for value in scalar_edges(view, node) if has_value(node, value, view))
+    return tuple(islice(drawn, MOST))
+
+
 def _draw_values(node: Definition, view: View, depth: int) -> Iterator[JsonValue]:
     match node:
         case AnyType():
             yield from TEXTS[:3] if view.alphabet == "text" else ANYTHING
         case Scalar():
-            yield from (each for each in scalar_edges(view, node) if has_value(node, each, view))
+            yield from _sample_scalar(node, view.side, view.alphabet)
         case Choice():
             texts = view.alphabet == "text"
             yield from (
@@ -73,8 +88,10 @@ def _draw_values(node: Definition, view: View, depth: int) -> Iterator[JsonValue
             yield from _draw_maps(node, view, depth)
         case UnionType(options):
             # the first of each option, then the others
+            for option in options:
+                yield from first_value(option, view, depth + 1)
             drawn = [sample_values(option, view, depth + 1) for option in options]
-            for index in range(MOST):
+            for index in range(1, MOST):
                 yield from (values[index] for values in drawn if index < len(values))
         case Record():
             yield from _draw_records(node, view, depth)
@@ -125,7 +142,7 @@ def smallest_record(node: Record, view: View, depth: int = 0) -> dict[str, JsonV
     found: dict[str, JsonValue] = {}
     for member in node.members:
         if member.is_required(view.side):
-            values = sample_values(member.type, view, depth + 1)
+            values = first_value(member.type, view, depth + 1)
             if not values:
                 return None
             found[member.name] = values[0]

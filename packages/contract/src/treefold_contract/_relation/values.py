@@ -35,8 +35,9 @@ def has_value(node: Definition, value: JsonValue, view: View) -> bool:
         case AnyType():
             return True
         case Scalar():
-            lax = node.is_lax and view.side == "request"
-            return has_scalar(replace(node, is_lax=lax), unwrap_text(value, view), view.alphabet)
+            if node.is_lax and view.side == "response":
+                node = replace(node, is_lax=False)
+            return has_scalar(node, unwrap_text(value, view), view.alphabet)
         case Choice():
             return _has_choice(node, unwrap_text(value, view), view)
         case ListType():

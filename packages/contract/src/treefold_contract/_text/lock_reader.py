@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from treefold_contract._errors import LockError
 from treefold_contract._facts.facts import Lock, RouteFacts, VersionFacts
@@ -15,7 +16,7 @@ from treefold_contract._facts.paths import path_key
 from treefold_contract._text.lock_writer import FORMAT, normalize_route
 from treefold_contract._text.route_parser import build_route, read_dates, read_line, read_path
 from treefold_contract._text.type_blocks import read_definition
-from treefold_contract._text.versions import inherit_routes
+from treefold_contract._text.versions import inherit_routes, move_route
 from treefold_contract._types.nodes import Definition
 
 MARKS = ("<<<<<<<", "=======", ">>>>>>>")
@@ -33,7 +34,7 @@ def read_lock(text: str) -> Lock:
     reader = _Reader()
     for number, block in _split_blocks(lines):
         try:
-            reader.read_block(block)
+            reader.read_block(block, number)
         except LockError:
             raise
         except ValueError as error:
@@ -47,13 +48,14 @@ class _Reader:
     lock: Lock = field(default_factory=Lock)
     versions: list[VersionFacts] = field(default_factory=list["VersionFacts"])
     keys: set[tuple[str, str]] = field(default_factory=set["tuple[str, str]"])
+    lines: dict[str, int] = field(default_factory=dict[str, int])
     definitions: dict[str, Definition] = field(default_factory=dict[str, Definition])
     routes: dict[str, list[RouteFacts]] = field(default_factory=dict[str, "list[RouteFacts]"])
     bases: dict[str, tuple[str, list[tuple[str, str]]]] = field(
         default_factory=dict[str, "tuple[str, list[tuple[str, str]]]"]
     )
 
-    def read_block(self, lines: list[str]) -> None:
+    def read_block(self, lines: list[str], number: int = 0) -> None:
         head = lines[0]
         words = head.split(" ")
         if head.startswith("type "):
@@ -61,6 +63,7 @@ class _Reader:
             if key in self.definitions:
                 raise ValueError(f"Type {key!r} must be defined once")
             self.definitions[key] = definition
+            self.lines[f"type {key}"] = number
         elif head.startswith(FORMAT):
             self.read_head(lines)
         elif len(words) == 3 and words[1] == "=":
@@ -72,11 +75,11 @@ class _Reader:
                 raise ValueError(f"Version {words[0]!r} must begin once")
             self.bases[words[0]] = words[2], keys
         elif len(words) == 2 and words[0].isupper():
-            facts = [read_line(line) for line in lines[1:]]
-            route = normalize_route(build_route(words[0], read_path(words[1]), facts))
+            route = _read_route(tuple(lines))
             if route.key in self.keys:
                 raise ValueError(f"Route {route.title!r} must be listed once")
             self.keys.add(route.key)
+            self.lines[route.title] = number
             self.routes.setdefault(route.version, []).append(route)
         else:
             raise ValueError(f"Block must be a route, a type or a version, got {head!r}")
@@ -109,12 +112,24 @@ class _Reader:
                 raise LockError(f"Version {version!r} of the lock has no base {base!r}")
             changed = routes.get(version, [])
             routes[version] = inherit_routes(routes.get(base, []), removed, changed, version)
+            for route in routes[version]:
+                inherited = self.lines.get(move_route(route, base).title, 0)
+                self.lines.setdefault(route.title, inherited)
         return replace(
             self.lock,
             routes=tuple(route for each in routes.values() for route in each),
             versions=tuple(self.versions),
             definitions=self.definitions,
+            lines=self.lines,
         )
+
+
+@lru_cache(maxsize=8192)
+def _read_route(lines: tuple[str, ...]) -> RouteFacts:
+    """Return the route of a block; most blocks of two locks are equal."""
+    method, _, path = lines[0].partition(" ")
+    facts = [read_line(line) for line in lines[1:]]
+    return normalize_route(build_route(method, read_path(path), facts))
 
 
 def _read_version(text: str) -> VersionFacts:

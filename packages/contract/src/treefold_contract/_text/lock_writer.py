@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from treefold_contract._facts.facts import Lock, RouteFacts, Settings, VersionFacts
 from treefold_contract._text.route_lines import route_lines, write_dates, write_path
@@ -21,6 +22,7 @@ from treefold_contract._text.versions import (
     sort_versions,
 )
 
+T = TypeVar("T")
 FORMAT = "treefold contract 1"
 
 
@@ -50,25 +52,29 @@ def write_lock(lock: Lock) -> str:
 
 def normalize_route(route: RouteFacts) -> RouteFacts:
     """Return a route whose facts are in the order of a lock, so that equal ones compare equal."""
+    auth = tuple(
+        replace(each, scopes=tuple(sorted(each.scopes))) if len(each.scopes) > 1 else each
+        for each in route.auth
+    )
     return replace(
         route,
-        auth=tuple(
-            sorted(
-                (replace(each, scopes=tuple(sorted(each.scopes))) for each in route.auth),
-                key=lambda each: (each.scheme, each.scopes),
-            )
-        ),
-        guards=tuple(sorted(route.guards)),
-        inputs=tuple(sorted(route.inputs, key=lambda each: (each.place, each.name))),
-        bodies=tuple(sorted(route.bodies, key=lambda each: each.media)),
-        limits=tuple(sorted(route.limits, key=lambda each: each.name)),
-        answers=tuple(sorted(route.answers, key=repr)),
-        fields=tuple(sorted(route.fields, key=repr)),
-        offers=tuple(sorted(route.offers)),
-        messages=tuple(sorted(route.messages, key=repr)),
-        subprotocols=tuple(sorted(route.subprotocols)),
-        closes=tuple(sorted(route.closes)),
+        auth=_sort_facts(auth),
+        guards=_sort_facts(route.guards),
+        inputs=_sort_facts(route.inputs),
+        bodies=_sort_facts(route.bodies),
+        limits=_sort_facts(route.limits),
+        answers=_sort_facts(route.answers),
+        fields=_sort_facts(route.fields),
+        offers=_sort_facts(route.offers),
+        messages=_sort_facts(route.messages),
+        subprotocols=_sort_facts(route.subprotocols),
+        closes=_sort_facts(route.closes),
     )
+
+
+def _sort_facts(facts: tuple[T, ...]) -> tuple[T, ...]:
+    # any order will do that depends on the facts alone
+    return tuple(sorted(facts, key=repr)) if len(facts) > 1 else facts
 
 
 def _head_lines(lock: Lock) -> Iterator[str]:

@@ -55,8 +55,9 @@ def route_lines(route: RouteFacts) -> Iterator[str]:
     for segment in route.path:
         if segment.is_parameter and not is_short(segment):
             yield write_line("path", f"{write_key(segment.text)} {write_type(segment.type)}")
-    inputs = sorted(route.inputs, key=lambda each: (PLACES.index(each.place), each.name))
-    yield from (write_line(each.place, _write_input(each)) for each in inputs)
+    for place in PLACES:
+        inputs = [each for each in route.inputs if each.place == place]
+        yield from sorted(write_line(place, _write_input(each)) for each in inputs)
     yield from sorted(write_line("body", _write_body(body)) for body in route.bodies)
     yield from sorted(
         write_line("limit", f"{check_word(each.name)} {each.value}") for each in route.limits

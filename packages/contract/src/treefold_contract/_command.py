@@ -1,0 +1,105 @@
+"""The console script `treefold-contract`: compares two lock files, and accepts what is found.
+
+It reads files and imports no project, so that a repository of clients can run it alone. Exit codes:
+0 nothing fails, 1 clients break or security is weaker, 2 a file or an argument is not valid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from treefold_contract.__about__ import __version__
+from treefold_contract._errors import LockError
+from treefold_contract._report.accepted import apply_accepted, read_accepted, write_acceptance
+from treefold_contract._report.reports import format_json, format_text
+from treefold_contract._rules.findings import Finding
+from treefold_contract._rules.lock_diff import diff_locks
+from treefold_contract._rules.rule_table import GRAVITY
+from treefold_contract._text.lock_reader import read_lock
+
+ACCEPTED = "contract-accepted.txt"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, and return its exit code."""
+    options = build_parser().parse_args(arguments)
+    try:
+        return run_accept(options) if options.command == "accept" else run_diff(options)
+    except (LockError, OSError, UnicodeDecodeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the arguments."""
+    parser = argparse.ArgumentParser(
+        prog="treefold-contract", description="Compare two lock files of an API."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    diff = commands.add_parser("diff", help="show what changed from one lock to another")
+    add_locks(diff)
+    diff.add_argument("--format", choices=("text", "json"), default="text")
+    diff.add_argument("--all", action="store_true", help="show all findings, not ten lines")
+    diff.add_argument("--fail-on", choices=("breaking", "warning", "source"), default="breaking")
+    accept = commands.add_parser("accept", help="accept a finding, with a reason")
+    add_locks(accept)
+    accept.add_argument("fingerprint", help="the twelve digits that diff shows")
+    accept.add_argument("--reason", required=True, help="one line, for reviewers")
+    return parser
+
+
+def add_locks(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of two locks, and of how they are judged."""
+    parser.add_argument("old", help="the lock before; - reads standard input")
+    parser.add_argument("new", help="the lock after; - reads standard input")
+    parser.add_argument("--accepted", default=ACCEPTED, help="the file of accepted findings")
+    parser.add_argument("--on", type=date.fromisoformat, help="the day that sunsets are judged on")
+    parser.add_argument(
+        "--min-notice-days", type=int, default=0, help="the notice that a sunset must give"
+    )
+
+
+def find_all(options: argparse.Namespace) -> list[Finding]:
+    """Return the findings of the two locks that the arguments name."""
+    old, new = (read_lock(read_file(name)) for name in (options.old, options.new))
+    return diff_locks(old, new, today=options.on, min_notice_days=options.min_notice_days)
+
+
+def read_file(name: str) -> str:
+    """Return the text of a file, or of standard input."""
+    if name == "-":
+        return sys.stdin.buffer.read().decode()
+    return Path(name).read_text(encoding="utf-8")
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Print what changed; return 1 if something fails."""
+    path = Path(options.accepted)
+    accepted = read_accepted(path.read_text(encoding="utf-8")) if path.exists() else []
+    findings, stale = apply_accepted(find_all(options), accepted)
+    if options.format == "json":
+        print(format_json(findings, stale))
+    else:
+        print(format_text(findings, stale, name=options.new, shows_all=options.all))
+    least = 1 if options.fail_on == "breaking" else GRAVITY.index(options.fail_on)
+    failing = GRAVITY[: least + 1]
+    return int(any(each.verdict in failing and not each.accepted for each in findings))
+
+
+def run_accept(options: argparse.Namespace) -> int:
+    """Add a line to the file of accepted findings."""
+    found = [each for each in find_all(options) if each.fingerprint == options.fingerprint]
+    if not found:
+        raise LockError(
+            f"No finding has the fingerprint {options.fingerprint!r}; run diff to see them"
+        )
+    line = write_acceptance(found[0], options.reason)
+    with Path(options.accepted).open("a", encoding="utf-8", newline="\n") as file:
+        file.write(f"{line}\n")
+    print(f"accepted: {line}")
+    return 0

@@ -1,0 +1,108 @@
+"""The two forms of findings: ten lines for people, and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import accumulate
+
+from treefold_contract._report.accepted import Acceptance
+from treefold_contract._rules.findings import Finding
+from treefold_contract._rules.rule_table import GRAVITY, Verdict
+
+MOST_LINES = 10
+WORDS: dict[Verdict, tuple[str, str]] = {
+    "breaking": ("breaking change", "breaking changes"),
+    "weaker": ("change that weakens security", "changes that weaken security"),
+    "warning": ("warning", "warnings"),
+    "source": ("change of generated clients", "changes of generated clients"),
+    "compatible": ("compatible change", "compatible changes"),
+}
+
+
+def format_text(
+    findings: Sequence[Finding],
+    stale: Sequence[Acceptance] = (),
+    *,
+    name: str = "routes.lock",
+    shows_all: bool = False,
+) -> str:
+    """Return findings as text: the gravest in full, all others as a number.
+
+    Args:
+        findings: what was found, the gravest first.
+        stale: accepted findings that accept nothing.
+        name: the file that lines are in.
+        shows_all: True for all findings, however many lines they take.
+    """
+    ordered = sorted(findings, key=lambda each: bool(each.accepted))
+    blocks = [finding_lines(finding, name) for finding in ordered]
+    room = MOST_LINES - 1 - bool(stale)
+    shown = len(blocks)
+    if not shows_all and sum(map(len, blocks)) > room:
+        # one line is kept for the number of those that are not shown
+        sizes = accumulate(map(len, blocks))
+        shown = sum(size < room for size in sizes)
+    lines = [summarize(findings), *(line for block in blocks[:shown] for line in block)]
+    if hidden := len(blocks) - shown:
+        lines.append(f"and {hidden} more; --all shows them")
+    if stale:
+        lines.append(
+            f"{len(stale)} accepted, of which there is no change here, can be deleted:"
+            f" {', '.join(each.fingerprint for each in stale)}"
+        )
+    return "\n".join(lines)
+
+
+def summarize(findings: Sequence[Finding]) -> str:
+    """Return one line with the number of findings by verdict."""
+    if not findings:
+        return "The contract did not change"
+    counts = Counter(finding.verdict for finding in findings if not finding.accepted)
+    parts = [f"{counts[each]} {WORDS[each][counts[each] > 1]}" for each in GRAVITY if counts[each]]
+    if accepted := sum(bool(finding.accepted) for finding in findings):
+        parts.append(f"{accepted} accepted")
+    return ", ".join(parts)
+
+
+def finding_lines(finding: Finding, name: str) -> list[str]:
+    """Return the lines of one finding: what and where, the change, and what to do instead."""
+    others = [f"{len(finding.places)} places"] if len(finding.places) > 1 else []
+    reach = ", ".join([*others, *finding.versions])
+    verdict = "accepted" if finding.accepted else finding.verdict
+    first = f"{verdict} {finding.rule}: {finding.place}" + (f" ({reach})" if reach else "")
+    if finding.accepted or finding.verdict == "compatible":
+        return [first]
+    parts = [f"{finding.old} -> {finding.new}"] if finding.old or finding.new else []
+    if finding.old and not finding.new:
+        parts = [f"was {finding.old}"]
+    elif finding.new and not finding.old:
+        parts = [f"now {finding.new}"]
+    if finding.witness:
+        parts.append(f"shown by {shorten(finding.witness)}")
+    if finding.line:
+        parts.append(f"{name}:{finding.line}")
+    advice = f"{finding.advice}, or accept {finding.fingerprint}" if finding.advice else ""
+    lines = [first, "  " + "; ".join(parts), f"  instead: {advice}"]
+    return lines if advice else lines[:2]
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """Return a text that fits a line."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def format_json(findings: Sequence[Finding], stale: Sequence[Acceptance] = ()) -> str:
+    """Return findings as JSON: all attributes, the fingerprint, and the number by verdict."""
+    counts = Counter(finding.verdict for finding in findings if not finding.accepted)
+    report = {
+        "summary": {verdict: counts[verdict] for verdict in GRAVITY},
+        "findings": [
+            {**asdict(each), "fingerprint": each.fingerprint, "fails": each.is_failure}
+            for each in findings
+        ],
+        "stale": [asdict(each) for each in stale],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False)

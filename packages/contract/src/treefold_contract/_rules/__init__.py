@@ -1,0 +1,1 @@
+"""The rules: which change of the facts breaks which promise, with a place and a witness."""
