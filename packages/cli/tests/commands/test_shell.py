@@ -142,3 +142,7 @@ def test_its_names_in_redis_are_those_of_production(forked: Executable, root: Pa
 
     done = forked("shell", "-c", program, cwd=root, TREEFOLD_ENVIRONMENT="staging")
     assert done.stdout == f"True treefold:{root.name}:staging:\n"
+
+    # a shell that a test starts has the names of the test, as a worker has
+    done = forked("shell", "-c", program, cwd=root, TREEFOLD_TEST_RUN="test-1")
+    assert done.stdout == f"True treefold:{root.name}:test-1:\n"

@@ -6,6 +6,7 @@ Boots the application and lists the available names; the prompt with `await` is 
 
 import dataclasses
 import inspect
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,8 +58,8 @@ def _create_shell_application(app_dir: str) -> "Application":
     from treefold_http import Application, Settings
 
     settings = Settings.load(Path(app_dir))
-    environment = settings.environment or "production"
-    settings = dataclasses.replace(settings, environment=environment)
+    if settings.environment is None and "TREEFOLD_TEST_RUN" not in os.environ:
+        settings = dataclasses.replace(settings, environment="production")
     app = Application(app_dir, dev=True, settings=settings)
     app.role = "command"
     return app
