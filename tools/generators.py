@@ -1,9 +1,9 @@
 """Clients that users generate from our documents: `hatch run generators:check`.
 
 openapi-python-client and openapi-typescript write a client of each document of the RealWorld
-application, and of one with a handler of every awkward form, without a warning. A client has every
-operation, and in Python every declared response. It is imported and talks to the served RealWorld
-application; the compiler of TypeScript checks the types.
+application, of the help desk, and of one with a handler of every awkward form, without a warning.
+A client has every operation, and in Python every declared response. It is imported and talks to the
+served RealWorld application; the compiler of TypeScript checks the types.
 """
 
 import json
@@ -86,6 +86,7 @@ def main() -> None:
         work = Path(folder)
         npm(work, "install", "--no-audit", "--no-fund", "--silent", *NODE_PACKAGES)
         check_awkward(work)
+        check_helpdesk(work)
         check_realworld(work)
 
 
@@ -97,6 +98,13 @@ def check_awkward(work: Path) -> None:
     check_typescript(work, document, least=56)
     command = [sys.executable, "-c", IMPORTS.format(names=TWO_BODIES)]
     run(command, cwd=work / "handlers")
+
+
+def check_helpdesk(work: Path) -> None:
+    document = write(TESTS / "helpdesk", work, "helpdesk", [])
+    check_python(work / "helpdesk", document, least=31)
+    check_typescript(work, document, least=31)
+    run([sys.executable, "-c", IMPORTS.format(names=[])], cwd=work / "helpdesk")
 
 
 def check_realworld(work: Path) -> None:
