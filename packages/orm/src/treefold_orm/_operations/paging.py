@@ -27,7 +27,7 @@ import json
 import operator
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError
@@ -42,6 +42,7 @@ from treefold_orm._expressions.nodes import (
     Node,
     Or,
     OrderNode,
+    ParamNode,
     RowCompare,
 )
 from treefold_orm._operations.loading import build_too_many_rows_error, fetch_rows as rows_of
@@ -54,7 +55,6 @@ R = TypeVar("R")
 
 MAX_CURSOR = 65_536  # characters; a cursor that would be longer is refused when it is written
 _MICROSECOND = dt.timedelta(microseconds=1)
-_PLAIN = frozenset({int, str, float, bool, type(None)})
 # escapes would make twelve bytes of a character outside of the basic plane, which has four
 _encode_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -96,6 +96,7 @@ class _PageOrder:
         digest: tells cursors of one order from those of another.
         columns: those of the rows themselves, which a page loads.
         read_values: the values of a row.
+        beyond: the conditions for rows beyond a cursor, by what they depend on.
     """
 
     terms: tuple[_KeysetTerm, ...]
@@ -103,6 +104,9 @@ class _PageOrder:
     digest: str
     columns: tuple[AnyField, ...]
     read_values: Callable[[Any], Any]
+    beyond: dict[tuple[object, ...], list[steps.Where]] = field(
+        default_factory=dict[tuple[object, ...], list[steps.Where]]
+    )
 
 
 def fetch_page(
@@ -220,14 +224,29 @@ def _build_keyset_term(query: AnyQuery, node: OrderNode) -> _KeysetTerm:
 def _split_beyond_cursor(
     query: AnyQuery, order: _PageOrder, values: Sequence[Any], *, backwards: bool
 ) -> list[AnyQuery]:
-    """The queries whose rows, one after the other, are those beyond a cursor.
+    """The queries whose rows, one after the other, are those beyond a cursor."""
+    before = len(query._params)
+    key = (before, backwards, *[value is None for value in values])
+    conditions = order.beyond.get(key)
+    if conditions is None:
+        params: list[ParamNode | None] = []
+        for term, value in zip(order.terms, values, strict=True):
+            params.append(None if value is None else ParamNode(term.field, before))
+            before += value is not None
+        conditions = _build_beyond_steps(order.terms, params, backwards=backwards)
+        order.beyond[key] = conditions
+    given = [value for value in values if value is not None]
+    return [query._add_step(condition, given) for condition in conditions]
+
+
+def _build_beyond_steps(
+    terms: Sequence[_KeysetTerm], params: Sequence[ParamNode | None], *, backwards: bool
+) -> list[steps.Where]:
+    """The conditions for rows beyond a cursor, in the order of those rows.
 
     They are two where NULLs of a column come before or after its values: one condition about both
     would make the database read an index from its beginning.
     """
-    scope, terms = query._make_scope(), order.terms
-    given = zip(terms, values, strict=True)
-    params = [None if value is None else scope.add_param(value, t.field) for t, value in given]
     first, nulls_beyond = terms[0], terms[0].nulls_last is not backwards
     is_null = ExpressionCompare(first.node.expr, "null", None)
     others: Node | None = None
@@ -240,13 +259,12 @@ def _split_beyond_cursor(
         others = None if nulls_beyond else ExpressionCompare(first.node.expr, "notnull", None)
         condition = _build_beyond_condition(terms[1:], params[1:], backwards=backwards)
         condition = condition and And((is_null, condition))
-    parts = [steps.Where(part) for part in (condition, others) if part is not None]
-    return [query._add_step_from_scope(part, scope) for part in parts]
+    return [steps.Where(part) for part in (condition, others) if part is not None]
 
 
 def _build_beyond_condition(
     terms: Sequence[_KeysetTerm],
-    params: Sequence[Any],
+    params: Sequence[ParamNode | None],
     *,
     backwards: bool,
     nulls_apart: bool = False,
@@ -275,7 +293,8 @@ def _build_beyond_condition(
         elif len(places) == 1:
             further = ExpressionCompare(left[0], direction, params[places[0]])
         else:
-            further = RowCompare(left, direction, tuple([params[place] for place in places]))
+            right = [param for place in places if (param := params[place]) is not None]
+            further = RowCompare(left, direction, tuple(right))
         if further is not None:
             branches.append(And((*equal, further)) if equal else further)
         for place, expr in zip(places, left, strict=True):
@@ -291,7 +310,9 @@ def _build_beyond_condition(
     return And((bound, Or(tuple(branches))))
 
 
-def _build_term_condition(term: _KeysetTerm, param: Any, backwards: bool) -> Node | None:
+def _build_term_condition(
+    term: _KeysetTerm, param: ParamNode | None, backwards: bool
+) -> Node | None:
     """The condition for rows after a value in one column; None where there are none."""
     expr = term.node.expr
     nulls_beyond = term.nulls_last is not backwards
@@ -317,11 +338,15 @@ def _is_own_column(term: _KeysetTerm) -> bool:
 
 def _encode_cursor(order: _PageOrder, row: Any) -> str:
     terms = order.terms
-    values = [
-        value if value.__class__ in _PLAIN else _serialize_cursor_value(value, term)
-        for value, term in zip(order.read_values(row), terms, strict=True)
+    values = order.read_values(row)
+    parts = [
+        # most are numbers and texts; for all else the encoder makes another one first
+        repr(value)
+        if value.__class__ is int
+        else _encode_json(_serialize_cursor_value(value, term))
+        for value, term in zip(values, terms, strict=True)
     ]
-    text = _encode_json([order.digest, *values])
+    text = f'["{order.digest}",{",".join(parts)}]'
     made = base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
     if len(made) > MAX_CURSOR:
         longest = max(zip(terms, values, strict=True), key=lambda pair: len(str(pair[1])))[0]
