@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[2] / "orm" / "tests"))
 
 from plan_engines import Bench, PostgresBench, SQLiteBench
+from run_place import close_sessions
 
 from treefold_orm import close_all
 
@@ -30,6 +31,7 @@ def postgres_dsn() -> Iterator[str]:
     try:
         with orm_postgres.server() as maintenance, orm_postgres.database(maintenance) as dsn:
             yield dsn
+            close_sessions()
     except orm_postgres.NoServer as error:
         pytest.fail(f"No real PostgreSQL: {error}")
 

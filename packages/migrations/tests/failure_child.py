@@ -34,7 +34,7 @@ from failure_fork import (
 )
 from failure_walk import Held, Walk
 from failures import KINDS, Failure, failing
-from phases_changes import ABOVE, BASE, Change
+from phases_changes import BASE, Change, imports_of
 from run_support import Files
 
 COURSES = ("forwards", "backwards", "expand", "contract")
@@ -218,9 +218,13 @@ def courses(given: dict[str, Any], chance: random.Random) -> Iterator[Course]:
     for change, name in chosen:
         folder = Path(tempfile.mkdtemp(dir=str(given["folder"])))
         files = Files(folder / "migrations")
-        files.write("0001_base", *BASE, above=ABOVE)
+        files.write("0001_base", *BASE, above=imports_of(*BASE))
         for number, operations in enumerate(change.files, 2):
-            files.write(f"000{number}_change", *operations, above=ABOVE + change.above)
+            files.write(
+                f"000{number}_change",
+                *operations,
+                above=imports_of(*operations, change.above) + change.above,
+            )
         yield Course(place, files, change, name, copies=given["courses"] is None)
 
 

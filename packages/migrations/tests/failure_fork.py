@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from failure_walk import Walk
 from failures import Failure, failing
-from run_place import Place, orm_postgres
+from run_place import Place, close_sessions, orm_postgres
 
 from treefold_orm import close_all
 
@@ -52,30 +52,15 @@ def fail_here(failure: Failure, place: Place, command: Command, writing: int) ->
 
 
 class SteadyPlace(Place):
-    """A place whose own statements share one connection (PostgreSQL)."""
+    """A place that is copied and replaced by its copy."""
 
     loop = asyncio.new_event_loop()
-    connection: Any = None
     maintenance: Any = None
-
-    async def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
-        if SteadyPlace.connection is None:
-            settings = {"search_path": self.schema}
-            connect = orm_postgres.driver.connect
-            SteadyPlace.connection = await connect(self.address, server_settings=settings)
-        return [tuple(row) for row in await SteadyPlace.connection.fetch(sql)]
-
-    def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        if self.engine == "sqlite":
-            return super().ask(sql)
-        return self.loop.run_until_complete(self._fetch(sql))
 
     def disconnect(self) -> None:
         """Close all connections of this process to the database."""
         close_all()
-        if SteadyPlace.connection is not None:
-            self.loop.run_until_complete(SteadyPlace.connection.close())
-            SteadyPlace.connection = None
+        close_sessions()
 
     def copy_database(self, source: str, target: str) -> None:
         """Replace a database of PostgreSQL by a copy of another one, both by their names."""

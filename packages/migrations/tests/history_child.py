@@ -2,7 +2,7 @@
 some fail; from the state that each ends in, commands lead forward and back.
 
     python history_child.py '{"engine": ..., "address": ..., "schema": ..., "folder": ...,
-        "histories": 30, "seed": 1}'
+        "histories": 30, "seed": 1, "changes": 6}'
 
 Prints one JSON object: how many histories there were, how many of them ended in a file that was
 half done or expanded, and what was wrong.
@@ -24,7 +24,7 @@ from failure_changes import ALL, FILLS, ROWS, STRANGER
 from failure_fork import SteadyPlace, clean, fail_in_child
 from failure_walk import Walk, name_of, schema_of
 from failures import KINDS, Failure
-from phases_changes import ABOVE, BASE
+from phases_changes import BASE, imports_of
 from run_place import Place
 from run_support import Files
 
@@ -48,6 +48,7 @@ class History:
     place: Place
     folder: Path
     chance: random.Random
+    changes: int
     names: list[str] = field(default_factory=list[str])
     trail: list[str] = field(default_factory=list[str])
     wrong: str = ""
@@ -56,13 +57,13 @@ class History:
     def write(self) -> Files:
         """Write files of changes that fit each other."""
         files = Files(self.folder / "migrations")
-        files.write("0001_base", *BASE, above=ABOVE)
+        files.write("0001_base", *BASE, above=imports_of(*BASE))
         number = 1
-        for name in self.chance.sample(CHANGES, 6):
+        for name in self.chance.sample(CHANGES, self.changes):
             before = set(files.folder.iterdir())
             change, last = ALL[name], f"{number:04}_change" if number > 1 else "0001_base"
             for place, operations in enumerate(change.files, number + 1):
-                above = ABOVE + change.above
+                above = imports_of(*operations, change.above) + change.above
                 files.write(f"{place:04}_change", *operations, above=above, after=[last])
                 last = f"{place:04}_change"
             try:
@@ -140,7 +141,7 @@ class History:
         self.write()
         ends = self.ends()
         self.start()
-        for _ in range(self.chance.randrange(3, 9)):
+        for _ in range(self.chance.randrange(3, self.changes + 3)):
             self.step()
             if self.wrong:
                 return False
@@ -165,7 +166,7 @@ def main() -> None:
     half, wrong = 0, list[str]()
     for number in range(given["seed"], given["seed"] + given["histories"]):
         folder = Path(tempfile.mkdtemp(dir=str(given["folder"])))
-        history = History(place, folder, random.Random(number))
+        history = History(place, folder, random.Random(number), given["changes"])
         describe = functools.partial("seed {}, {}: {}\n{}".format, number)
         try:
             half += history.run()

@@ -37,7 +37,7 @@ def make_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str]
         dsn: str = request.getfixturevalue("postgres_dsn")
         schema = f"run_{number}"
         made = Place(engine, dsn, schema)
-        orm_postgres.ask(dsn, f"CREATE SCHEMA {schema}")
+        made.ask(f"CREATE SCHEMA {schema}")
         return made
 
     return make

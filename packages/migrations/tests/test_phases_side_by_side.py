@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from phases_changes import ABOVE, BASE, CHANGES, CHANGES_BY_ROW, Change
+from phases_changes import BASE, CHANGES, CHANGES_BY_ROW, Change, imports_of
 from run_support import *  # noqa: F403 - fixtures
 
 from treefold_migrations import RunError, drift
@@ -129,9 +129,10 @@ def compare(reader: Release, writer: Release, expected: dict[str, Any]) -> None:
 
 
 def write_files(files: Any, change: Change) -> None:
-    files.write("0001_base", *BASE, above=ABOVE)
+    files.write("0001_base", *BASE, above=imports_of(*BASE))
     for number, operations in enumerate(change.files, 2):
-        files.write(f"000{number}_change", *operations, above=ABOVE + change.above)
+        above = imports_of(*operations, change.above) + change.above
+        files.write(f"000{number}_change", *operations, above=above)
 
 
 def releases(files: Any, change: Change) -> tuple[Release, Release]:

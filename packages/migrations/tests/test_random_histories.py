@@ -26,6 +26,8 @@ SEED = int(os.environ.get("TREEFOLD_HISTORIES_SEED", "1"))
 PARTS = 10 if LONG else 2
 COUNTS = {"sqlite": 500, "postgres": 50} if LONG else {"sqlite": 25, "postgres": 5}
 """Histories of each part."""
+CHANGES = 6 if LONG else 3
+"""Changes of each: the time of a history grows with the square of them."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -41,6 +43,7 @@ def test_no_history_ends_without_an_exit(
         "folder": str(quick_folder),
         "histories": count,
         "seed": SEED + part * count,
+        "changes": CHANGES,
     }
     done = subprocess.run(
         [sys.executable, CHILD, json.dumps(given)],
