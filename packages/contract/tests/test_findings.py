@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import date
 
@@ -164,6 +167,41 @@ SLIPS = {
 def test_a_slip_is_found(slip: str) -> None:
     new, rule = SLIPS[slip]
     assert rule in [each.rule for each in find_changes(USER, new)]
+
+
+def test_a_guard_that_a_route_lost_is_found_once() -> None:
+    guarded = USER.replace("GET /v1/user\n", "GET /v1/user\n  guard   audit\n")
+    lost = guarded.replace("v2 = v1\n", "v2 = v1\n\nGET /v2/user\n  200     json [User]\n")
+    (found,) = find_changes(guarded, lost)
+    assert (found.rule, found.place, found.old) == ("guard-lost", "GET /v2/user guard", "audit")
+    # and in a version that is new
+    version = "version v3 stable\n\nGET /v1"
+    new = lost.replace("\nGET /v1", version, 1).replace("type User", "v3 = v2\n\ntype User")
+    assert [each.rule for each in find_changes(lost, new)] == ["version-added"]
+
+
+SEEDED = """
+import sys
+from treefold_contract import diff_locks, format_json, read_lock
+print(format_json(diff_locks(*(read_lock(text) for text in sys.argv[1:]))))
+"""
+
+
+def test_findings_do_not_depend_on_the_seed_of_hashes() -> None:
+    new = USER.replace('"admin" | "member"', '"owner" | "guest" | "team"')
+    new = new.replace("  id      int\n", "  mail    str\n  name    str\n").replace(
+        "X-Trace", "X-Id"
+    )
+    reports = {
+        subprocess.run(
+            [sys.executable, "-c", SEEDED, USER, new],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2", "3")
+    }
+    assert len(reports) == 1
 
 
 def test_versions_are_ordered_by_number() -> None:

@@ -206,4 +206,11 @@ def test_the_view_of_a_side_is_preferred() -> None:
 def test_a_pattern_of_another_dialect_refuses_nothing_for_certain() -> None:
     old, new = read_type("str"), read_type('str match "(?<n>"')
     assert compare_types(old, new).relation == "narrower"
+    assert compare_types(old, new).lost is None
     assert compare_types(new, read_type('str match "("')).relation == "unknown"
+
+
+def test_a_pattern_of_a_stranger_takes_no_long_time() -> None:
+    old, new = read_type("str len 40.."), read_type('str len 40.. match "(x+x+)+y"')
+    found = compare_types(old, new)
+    assert (found.relation, found.lost) == ("narrower", None)

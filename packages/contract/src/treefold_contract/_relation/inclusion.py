@@ -72,6 +72,9 @@ class Inclusions:
     known: dict[Pair, Inclusion] = field(default_factory=dict[Pair, Inclusion])
     open_pairs: set[Pair] = field(default_factory=set[Pair])
 
+    def __post_init__(self) -> None:
+        self.reader = replace(self.reader, is_reader=True)
+
     def find(self, reader: Definition, writer: Definition) -> Inclusion:
         """Return whether one type accepts all values of another."""
         pair = (reader, writer)

@@ -25,7 +25,7 @@ from treefold_contract._types.nodes import (
     TypeNode,
     UnionType,
 )
-from treefold_contract._types.scalars import has_scalar
+from treefold_contract._types.scalars import has_scalar, is_testable
 
 
 def has_value(node: Definition, value: JsonValue, view: View) -> bool:
@@ -37,7 +37,10 @@ def has_value(node: Definition, value: JsonValue, view: View) -> bool:
         case Scalar():
             if node.is_lax and view.side == "response":
                 node = replace(node, is_lax=False)
-            return has_scalar(node, unwrap_text(value, view), view.alphabet)
+            value = unwrap_text(value, view)
+            if node.limits.pattern and view.is_reader and isinstance(value, str):
+                node = _drop_unknown_pattern(node, value)
+            return has_scalar(node, value, view.alphabet)
         case Choice():
             return _has_choice(node, unwrap_text(value, view), view)
         case ListType():
@@ -55,6 +58,13 @@ def has_value(node: Definition, value: JsonValue, view: View) -> bool:
             return isinstance(value, dict) and _has_members(node, value, view)
         case _:
             return False
+
+
+def _drop_unknown_pattern(node: Scalar, text: str) -> Scalar:
+    """Return a scalar without a pattern that cannot be tried: it refuses no text then."""
+    if is_testable(node.limits.pattern, text):
+        return node
+    return replace(node, limits=replace(node.limits, pattern=""))
 
 
 def unwrap_text(value: JsonValue, view: View) -> JsonValue:

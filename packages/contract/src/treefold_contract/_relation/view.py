@@ -29,11 +29,13 @@ class View:
         side: whether clients write its values, or read them.
         alphabet: whether its values are text or JSON.
         definitions: what its references refer to.
+        is_reader: True for a reader, which refuses only what it is known to refuse.
     """
 
     side: Side
     alphabet: Alphabet = "json"
     definitions: Definitions = field(default_factory=lambda: EMPTY, compare=False)
+    is_reader: bool = False
 
     def follow(self, node: Definition) -> Definition:
         """Return the type that a reference leads to; any other type is returned as it is."""

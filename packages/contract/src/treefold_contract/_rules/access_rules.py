@@ -72,6 +72,8 @@ def format_auth(options: tuple[Auth, ...]) -> str:
 def compare_guards_of_versions(comparison: Comparison) -> Iterator[Change]:
     """Yield the guards of a version that the same route of the next version does not have."""
     known = {(route.key, guard) for route, guard, _ in find_lost_guards(comparison.old)}
+    # a guard that the route itself had is found when its facts are compared
+    known |= {(route.key, guard) for route in comparison.old.routes for guard in route.guards}
     for route, guard, base in find_lost_guards(comparison.new):
         if (route.key, guard) not in known:
             yield Change(

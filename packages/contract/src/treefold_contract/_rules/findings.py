@@ -77,7 +77,12 @@ def collect_findings(changes: Iterable[Change], old: Lock, new: Lock) -> list[Fi
         key = (change.rule, change_cause(change), change.old, change.new, change.verdict)
         groups.setdefault(key, []).append(change)
     findings = [_build_finding(group, old, new) for group in groups.values()]
-    return sorted(findings, key=lambda each: (GRAVITY.index(each.verdict), each.place, each.rule))
+    return sorted(findings, key=_finding_order)
+
+
+def _finding_order(finding: Finding) -> tuple[int, str, str, str, str]:
+    gravity = GRAVITY.index(finding.verdict)
+    return gravity, finding.place, finding.rule, finding.old, finding.new
 
 
 def _build_finding(group: list[Change], old: Lock, new: Lock) -> Finding:

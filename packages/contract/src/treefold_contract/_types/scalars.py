@@ -17,8 +17,9 @@ from treefold_contract._types.nodes import Alphabet, JsonValue, Limits, Scalar
 INTEGER = re.compile(r"[+-]?[0-9]{1,4300}")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?")
 BOOLEANS = frozenset(("true", "false", "1", "0", "yes", "no", "on", "off"))
-LONGEST_MATCHED = 200
-"""Patterns of others are tried on short texts only: some of them take exponential time."""
+LONGEST_MATCHED = 12
+"""Patterns are tried on short texts only: a lock may come from a stranger, and some patterns take
+time that is exponential in the length."""
 
 
 def _is_date(text: str) -> bool:
@@ -161,8 +162,14 @@ def _has_string(node: Scalar, text: str, alphabet: Alphabet) -> bool:
 
 
 def has_match(pattern: str, text: str) -> bool:
-    """Return True if a pattern is found in a short text; False if it is not one of Python."""
+    """Return True if a pattern is found in a text; False if that is not known."""
+    return is_testable(pattern, text) and re.search(pattern, text) is not None
+
+
+def is_testable(pattern: str, text: str) -> bool:
+    """Return True if a pattern can be tried: it is one of Python, and the text is short."""
     try:
-        return len(text) <= LONGEST_MATCHED and re.search(pattern, text) is not None
+        re.compile(pattern)
     except (re.error, RecursionError, OverflowError):
         return False
+    return len(text) <= LONGEST_MATCHED
