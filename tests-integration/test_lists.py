@@ -117,6 +117,45 @@ class BookOut(msgspec.Struct):
 HEAD = "from Models.shop import Color, Shelf\nfrom treefold.orm import Page\n"
 ASYNC = "async def handler(shelf: Shelf) -> Page[BookOut]:\n    return await shelf.apage(BookOut)\n"
 SYNC = "def handler(shelf: Shelf) -> Page[BookOut]:\n    return shelf.page(BookOut)\n"
+OPEN = "async def handler(shelf: Shelf"
+GUARDED = (
+    HEAD
+    + SHAPES["typed_dict"]
+    + """
+from typing import Annotated
+from treefold import Cookie, Depends, Header, Request, secured
+from treefold.auth import api_key, bearer
+from treefold.cache import cached
+
+def find_user(key: str):
+    return "ann" if key == "k" * 16 else None
+
+in_field, token = api_key(find_user), bearer(find_user)
+
+@secured({"type": "apiKey", "in": "query", "name": "api_key"})
+def in_query(request: Request):
+    return request.query["api_key"]
+
+@cached(60)
+"""
+)
+CREDENTIALS: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
+    "none": ("", "", {}, []),
+    "a name of its own": (", locale: str = ''", "&locale=de", {}, []),
+    "a secret name": (", token: str = ''", "&token=t", {}, ["private"]),
+    "a plain field": (", x_shop: Annotated[str, Header()]", "", {"x-shop": "a"}, ["private"]),
+    "a secret field": (
+        ", x_api_key: Annotated[str, Header()]",
+        "",
+        {"x-api-key": "k"},
+        ["private"],
+    ),
+    "a cookie": (", theme: Annotated[str, Cookie()]", "", {"cookie": "theme=dark"}, ["private"]),
+    "a key in a field": (", who=Depends(in_field)", "", {"x-api-key": "k" * 16}, ["private"]),
+    "a key in the query": (", who=Depends(in_query)", "&api_key=k", {}, ["private"]),
+    "a token": (", who=Depends(token)", "", {"authorization": f"Bearer {'k' * 16}"}, ["private"]),
+}
+"""More parameters of a cached list, the query and the fields of a request, and `Cache-Control`."""
 TREE = {
     "Models/shop.py": MODELS,
     "hooks.py": HOOKS,
@@ -150,6 +189,10 @@ class Renamed(pydantic.BaseModel):
 async def handler(shelf: Shelf) -> Page[Renamed]:
     return await shelf.apage(Renamed)
 """,
+    **{
+        f"Api/v1/List{number}/Get.py": GUARDED + ASYNC.replace(OPEN, OPEN + parameters)
+        for number, (parameters, *_) in enumerate(CREDENTIALS.values())
+    },
     "Api/v1/Kept/Get.py": HEAD
     + SHAPES["typed_dict"]
     + "from treefold.cache import cached\n@cached(60)\n"
@@ -242,6 +285,19 @@ def test_a_cursor_of_another_list_is_422_and_a_cached_page_has_its_link(client: 
         assert answer.status_code == 422
     for _ in range(2):
         assert 'rel="next"' in client.get("/v1/kept?order=title").headers["link"]
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_a_cached_list_is_for_shared_caches_if_its_address_alone_decides(
+    client: TestClient, name: str
+) -> None:
+    _, query, headers, control = CREDENTIALS[name]
+    target = f"/v1/list{list(CREDENTIALS).index(name)}?order=title{query}"
+    answers = [client.get(target, headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+    assert [answer.headers.get_list("cache-control") for answer in answers] == [control] * 2
+    other = client.get(target.replace("=title", "=-title"), headers=headers).json()
+    assert other["items"] != answers[0].json()["items"]
 
 
 def test_what_does_not_fit_its_shape_is_not_sent(client: TestClient) -> None:

@@ -82,13 +82,18 @@ def is_session_unchanged(request: Request) -> bool:
 
 
 def with_cache_headers(
-    response: Response, deciding_names: Iterable[str], vary: Iterable[str]
+    response: Response,
+    deciding_names: Iterable[str],
+    vary: Iterable[str],
+    *,
+    query_names: Iterable[str] = (),
 ) -> Response:
     """Return a copy with an `ETag`, and with what caches between here and the client must know.
 
     Args:
         deciding_names: what decided the answer, as in `ReadNotes.names`.
         vary: the fields that the author names.
+        query_names: the names in the query of the request.
     """
     copy = copy_response(response)
     headers = copy.headers
@@ -100,7 +105,13 @@ def with_cache_headers(
     # sorted, so that all workers send equal fields: the order of a set differs between processes
     for name in sorted({*vary, *fields} - {*present}):
         headers.append("vary", name)
-    if "cache-control" not in headers and _needs_private_directive(deciding_names, fields):
+    # shared caches tell answers apart by their address, so a path needs no `private`, and neither
+    # does a query alone; one with a secret is not for them, whatever its address
+    in_address = {"path", "raw_path"}
+    if not (fields or any(is_sensitive(name) for name in query_names)):
+        in_address.add("query")
+    others = deciding_names - in_address
+    if "cache-control" not in headers and _needs_private_directive(others, fields):
         headers["cache-control"] = "private"
     return copy
 
@@ -112,8 +123,7 @@ def _needs_private_directive(names: set[str], fields: set[str]) -> bool:
     """
     if "session" in names:
         return False
-    # shared caches tell answers apart by their address, so a path needs no `private`
-    others = {name for name in names if not name.startswith("header:")} - {"path", "raw_path"}
+    others = {name for name in names if not name.startswith("header:")}
     return bool(others) or any(is_sensitive(name) for name in fields - {"authorization"})
 
 

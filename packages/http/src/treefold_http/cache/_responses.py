@@ -266,7 +266,9 @@ class AnswerLayer(CacheLayer):
             # a cookie that inner middleware sets is of one client
             if any(name == b"set-cookie" for name, _ in added):
                 return response
-            response = with_cache_headers(response, deciding, self._given.vary)
+            response = with_cache_headers(
+                response, deciding, self._given.vary, query_names=list(request.query)
+            )
             own = await self._build_key(visit, deciding | part_names)
             if own is None:
                 self._warn_of_uncacheable_state(deciding)
