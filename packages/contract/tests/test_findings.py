@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import date
+from itertools import permutations
 
 import pytest
 from large_locks import write_large_lock
@@ -88,6 +89,32 @@ def test_one_changed_type_of_a_thousand_routes_is_one_finding() -> None:
     assert found.rule == "enum-value-added"
     assert len(found.places) > 3
     assert find_changes(text, text) == []
+
+
+def test_types_that_refer_to_each_other_are_walked_for_each_route() -> None:
+    old = f"""{HEAD}
+GET /a
+  200     json A
+
+GET /b
+  200     json B
+
+GET /c
+  200     json C
+
+type A
+  b       B | null
+  x       int
+type B
+  c       C | null
+type C
+  a       A | null
+"""
+    places = ("GET /a 200 json .x", "GET /b 200 json .c.a.x", "GET /c 200 json .a.x")
+    first, second = read_lock(old), read_lock(old.replace("x       int", "x       str"))
+    for routes in permutations(first.routes):
+        (found,) = diff_locks(replace(first, routes=routes), second)
+        assert (found.rule, found.places) == ("scalar-changed", places)
 
 
 def test_findings_of_a_draft_are_warnings() -> None:

@@ -112,7 +112,7 @@ def _compare_bodies(pair: RoutePair) -> Iterator[Change]:
     if before:
         rules = ("body-media-added", "body-media-removed")
         yield from compare_words(pair, "body", (before, after), rules)
-    for media in before.keys() & after.keys():
+    for media in filter(after.__contains__, before):
         yield from _compare_body(pair, before[media], after[media])
 
 

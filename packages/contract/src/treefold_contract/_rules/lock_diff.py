@@ -123,7 +123,7 @@ def _compare_routes(comparison: Comparison) -> Iterator[Change]:
         elif route.key not in explained:
             yield _build_removed(comparison, route)
     yield from (_build_route_change("route-added", each, "", each.title) for each in added)
-    for key in before.keys() & after.keys():
+    for key in filter(after.__contains__, before):
         yield from compare_route(comparison, before[key], after[key])
 
 

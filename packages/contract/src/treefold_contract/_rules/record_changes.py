@@ -36,7 +36,7 @@ def compare_records(law: TypeLaw, walk: Walk, old: Record, new: Record) -> list[
         changes += _place(law, old, new, member.name, [_build_removed(law, new, member)])
     for member in added:
         changes += _place(law, old, new, member.name, [_build_added(law, member)])
-    for name in before.keys() & after.keys():
+    for name in filter(after.__contains__, before):
         changes += _compare_members(law, walk, (old, new), before[name], after[name])
     if old.is_closed != new.is_closed:
         changes.append(_build_closed(law, old, new))

@@ -3,12 +3,15 @@
     200 json User  ->  200 json User        walks the definitions of User
     [int]          ->  [int | null]         null-added at []
 
-A definition is walked once for all types that refer to it. What the walk finds is held against the
-relation of the two types as a whole, which has the last word.
+A definition is walked once for all types that refer to it. Where definitions refer to each other,
+the walk ends at one that it is inside of; what was found of others until then is not whole, and is
+kept for this walk alone. What the walk finds is held against the relation of the two types as a
+whole, which has the last word.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from treefold_contract._rules.record_changes import compare_records
@@ -35,19 +38,35 @@ from treefold_contract._types.nodes import (
 )
 
 Names = tuple[str, str]
+CAUSE_END = re.compile(r"[.\[{]")
 
 
 @dataclass
 class TypeComparer:
-    """The changes of types on one side and in one alphabet."""
+    """The changes of types on one side and in one alphabet.
+
+    Attributes:
+        law: what judges them.
+        named: the changes of definitions that were walked.
+        walked: the definitions that the walk is inside of.
+        met: those of them, or of parts that are not whole, which the walk met again.
+        partial: the definitions whose changes are not whole.
+    """
 
     law: TypeLaw
     named: dict[Names, list[TypeChange]] = field(default_factory=dict[Names, list[TypeChange]])
     walked: set[Names] = field(default_factory=set[Names])
+    met: set[Names] = field(default_factory=set[Names])
+    partial: set[Names] = field(default_factory=set[Names])
 
     def compare_types(self, old: Definition, new: Definition) -> list[TypeChange]:
         """Return all changes between two types."""
-        return self.hold_against_law(self.walk(old, new), old, new)
+        changes = self.walk(old, new)
+        for names in self.partial:
+            del self.named[names]
+        self.partial.clear()
+        self.met.clear()
+        return self.hold_against_law(changes, old, new)
 
     def hold_against_law(
         self, changes: list[TypeChange], old: Definition, new: Definition
@@ -76,20 +95,34 @@ class TypeComparer:
         """Return the changes between two definitions, walked once, with their cause."""
         names = (old.name, new.name)
         if names in self.walked:
+            self.met.add(names)
             return []
+        if names in self.partial:
+            self.met.add(names)
         if names not in self.named:
+            met_before, self.met = self.met, set()
             self.walked.add(names)
-            before, after = self.law.old_view.follow(old), self.law.new_view.follow(new)
-            changes = [
-                change if change.cause else replace(change, cause=f"{new.name}{change.pointer}")
-                for change in self.walk(before, after)
-            ]
-            if base_name(old.name) != base_name(new.name):
-                renamed = self.law.build_change("type-renamed", None, None, texts=names)
-                changes.append(replace(renamed, cause=new.name))
+            self.named[names] = self.walk_definitions(old, new)
             self.walked.discard(names)
-            self.named[names] = changes
+            self.met.discard(names)
+            if self.met:
+                self.partial.add(names)
+            self.met |= met_before
         return self.named[names]
+
+    def walk_definitions(self, old: Reference, new: Reference) -> list[TypeChange]:
+        before, after = self.law.old_view.follow(old), self.law.new_view.follow(new)
+        changes = [
+            change if change.cause else replace(change, cause=f"{new.name}{change.pointer}")
+            for change in self.walk(before, after)
+            # a way that leads back to the definition finds what is found in it already
+            if CAUSE_END.split(change.cause)[0] != new.name
+        ]
+        if base_name(old.name) != base_name(new.name):
+            names = (old.name, new.name)
+            renamed = self.law.build_change("type-renamed", None, None, texts=names)
+            changes.append(replace(renamed, cause=new.name))
+        return changes
 
     def walk_nodes(self, old: Definition, new: Definition) -> list[TypeChange]:
         law = self.law

@@ -36,7 +36,7 @@ def compare_unions(law: TypeLaw, walk: Walk, old: Definition, new: Definition) -
     if len(before) == len(after) == 1:
         changes += walk(before[0], after[0])
     else:
-        for key in one.keys() & other.keys():
+        for key in filter(other.__contains__, one):
             found = walk(one[key], other[key])
             changes += _compare_option(law, found, (old, new), (one[key], other[key]))
         removed = [option for key, option in one.items() if key not in other]
