@@ -20,7 +20,6 @@ property of the model (the row is then loaded whole). One that is none of these 
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
@@ -31,6 +30,7 @@ from treefold_orm._building.own_rows import load_only_fields
 from treefold_orm._building.sources import Prefetch
 from treefold_orm._building.starting import build_default_manager_query, build_unfiltered_query
 from treefold_orm._expressions.lookups import refuse_sensitive
+from treefold_orm._shapes.rows import find_item_class, read_member_types, read_related_items
 from treefold_orm._terms.columns import Shaped
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class RowShape(Generic[T]):
         return None
 
     def _plan_relation(self, relation: Relation, shape: type[Any], annotation: Any) -> _Read:
-        inner = _find_record_type(annotation)
+        inner = find_item_class(annotation, _is_record_class)
         if inner is None:
             key = "" if relation.to_many else f"; the key is {relation.source_field.attname!r}"
             raise FieldError(
@@ -144,20 +144,7 @@ class RowShape(Generic[T]):
         self.prefetches.append(Prefetch(relation.name, related))
         if self.columns is not None and relation.kind == "forward":
             self.columns.append(relation.source_field)
-        make, name = part.make_items, relation.name
-        if relation.to_many:
-            return lambda row: make(getattr(row, name).all())
-
-        missing = relation.target.model.DoesNotExist
-
-        def read_one(row: Any) -> Any:
-            try:
-                found = getattr(row, name)
-            except missing:  # the other way: no row points here
-                return None
-            return None if found is None else make([found])[0]
-
-        return read_one
+        return lambda row: read_related_items(relation, row, part.make_items)
 
 
 def _compile_maker(
@@ -230,19 +217,9 @@ def _read_pydantic_record(kind: Any, fields: Mapping[str, Any]) -> _Record:
 
 
 def _read_types(kind: Any, names: Collection[str] | None = None) -> dict[str, Any]:
-    try:
-        found = typing.get_type_hints(kind)
-    except NameError as error:
-        raise FieldError(f"The types of {kind.__name__} cannot be read: {error}") from None
+    found = read_member_types(kind)
     return found if names is None else {name: found.get(name, Any) for name in names}
 
 
-def _find_record_type(annotation: Any) -> type[Any] | None:
-    """Return the class of items in a type: itself, beside None, or in a list."""
-    if _read_record(annotation) is not None:
-        return annotation
-    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (typing.Union, types.UnionType) or (isinstance(origin, type) and inner):
-        options = [each for each in inner if each not in (type(None), Ellipsis)]
-        return _find_record_type(options[0]) if len(options) == 1 else None
-    return None
+def _is_record_class(annotation: Any) -> bool:
+    return _read_record(annotation) is not None

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -66,10 +66,7 @@ class RowPlan:
         self.related: dict[str, Related] = {}
         self.optional: list[dataclasses.Field[Any]] = []
         self.reads_all = False
-        try:
-            hints = typing.get_type_hints(shape)
-        except NameError as error:
-            raise FieldError(f"The types of {shape.__name__} cannot be read: {error}") from None
+        hints = read_member_types(shape)
         for field in _list_fields(shape):
             relation = meta.relations.get(field.name)
             attribute = getattr(meta.model, field.name, None)
@@ -78,7 +75,7 @@ class RowPlan:
                 if field.name not in columns and has_default(field):
                     self.optional.append(field)
                 continue
-            inner = _find_shape(hints[field.name])
+            inner = find_item_class(hints[field.name], _is_shape)
             if inner is None:
                 raise FieldError(
                     f"{shape.__name__}.{field.name} must be a shape of {relation.target.name},"
@@ -152,13 +149,7 @@ class RowPlan:
     def read_related(self, name: str, row: Any) -> Any:
         """Return the shape of a related row, None without one, or the list of several."""
         relation, shape = self.related[name]
-        if relation.to_many:
-            return [shape.of(each) for each in getattr(row, name).all()]
-        try:
-            found = getattr(row, name)
-        except relation.target.model.DoesNotExist:  # the other way: no row points here
-            return None
-        return None if found is None else shape.of(found)
+        return read_related_items(relation, row, lambda rows: [shape.of(each) for each in rows])
 
 
 def _build_attribute_reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -167,12 +158,41 @@ def _build_attribute_reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]
     return lambda row: tuple(getattr(row, name) for name in names)
 
 
-def _find_shape(annotation: Any) -> Any:
-    """Return the shape in a type: itself, beside None, or in a list."""
-    if isinstance(annotation, type) and issubclass(annotation, Shaped):
+def read_related_items(
+    relation: Relation, row: Any, make_items: Callable[[Iterable[Any]], list[Any]]
+) -> Any:
+    """Return the item of a related row, None without one, or the list of several."""
+    if relation.to_many:
+        return make_items(getattr(row, relation.name).all())
+    try:
+        found = getattr(row, relation.name)
+    except relation.target.model.DoesNotExist:  # the other way: no row points here
+        return None
+    return None if found is None else make_items([found])[0]
+
+
+def read_member_types(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of the members of a class.
+
+    Raises:
+        FieldError: for a name that its module does not have.
+    """
+    try:
+        return typing.get_type_hints(kind)
+    except NameError as error:
+        raise FieldError(f"The types of {kind.__name__} cannot be read: {error}") from None
+
+
+def find_item_class(annotation: Any, is_item_class: Callable[[Any], bool]) -> Any:
+    """Return the class of items in a type: itself, beside None, or in a list."""
+    if is_item_class(annotation):
         return annotation
-    inner = [each for each in typing.get_args(annotation) if each is not type(None)]
-    return _find_shape(inner[0]) if len(inner) == 1 else None
+    inner = [x for x in typing.get_args(annotation) if x not in (type(None), Ellipsis)]
+    return find_item_class(inner[0], is_item_class) if len(inner) == 1 else None
+
+
+def _is_shape(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Shaped)
 
 
 def _list_fields(shape: Any) -> tuple[dataclasses.Field[Any], ...]:
