@@ -66,7 +66,7 @@ def test_components_of_versions_are_told_apart(app: Application) -> None:
     assert not {"Profile_v2", "UserAnswer_v2"} & schemas.keys()
 
 
-@pytest.mark.parametrize(("version", "examples"), [(1, 5), (2, 2)])
+@pytest.mark.parametrize(("version", "examples"), [(1, 2), (2, 1)])
 def test_it_does_what_its_document_says(app: Application, version: int, examples: int) -> None:
     fields = sign_in(app, f"ann{version}")
     document = f"/openapi/v{version}.json"

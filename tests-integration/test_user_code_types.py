@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of mypy: each run reads the packages, whose types are then known."""
+    return tmp_path_factory.mktemp("mypy")
+
+
 @pytest.mark.parametrize(
     "file",
     [
@@ -17,9 +23,9 @@ import pytest
     ],
 )
 def test_strict_mypy_reports_nothing_on_user_code(
-    repository: Path, tmp_path: Path, file: str
+    repository: Path, cache: Path, file: str
 ) -> None:
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache)]
     done = subprocess.run(
         [*command, str(repository / file)], capture_output=True, text=True, check=False
     )
@@ -27,10 +33,10 @@ def test_strict_mypy_reports_nothing_on_user_code(
 
 
 def test_strict_mypy_reports_nothing_on_the_models_of_the_sample(
-    repository: Path, tmp_path: Path
+    repository: Path, cache: Path
 ) -> None:
     sample = repository / "tests-integration" / "sample"
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache)]
     packages = ["-p", "Models", "-p", "Services"]
     done = subprocess.run(
         [*command, *packages], cwd=sample, capture_output=True, text=True, check=False
@@ -38,10 +44,10 @@ def test_strict_mypy_reports_nothing_on_the_models_of_the_sample(
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
-def test_strict_mypy_reports_nothing_on_the_help_desk(helpdesk: Path, tmp_path: Path) -> None:
+def test_strict_mypy_reports_nothing_on_the_help_desk(helpdesk: Path, cache: Path) -> None:
     command = [sys.executable, "-m", "treefold", "typecheck", "--with", "mypy"]
     done = subprocess.run(
-        [*command, "--cache-dir", str(tmp_path)],
+        [*command, "--cache-dir", str(cache)],
         cwd=helpdesk,
         capture_output=True,
         text=True,
