@@ -22,9 +22,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "packages/jobs/tests/jobs_typing.py",
     ],
 )
-def test_strict_mypy_reports_nothing_on_user_code(
-    repository: Path, cache: Path, file: str
-) -> None:
+def test_strict_mypy_reports_nothing_on_user_code(repository: Path, cache: Path, file: str) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache)]
     done = subprocess.run(
         [*command, str(repository / file)], capture_output=True, text=True, check=False
