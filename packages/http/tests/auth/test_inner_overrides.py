@@ -47,9 +47,12 @@ SHOW = """
     from treefold_http import Depends
 
     async def handler(request, who=Depends({name})):
-        return [getattr(who, "id", who), request.principal.source, sorted(request.principal.scopes)]
+        caller = request.principal
+        source, scopes = (caller.source, caller.scopes) if caller else (None, ())
+        return [getattr(who, "id", who), source, sorted(scopes)]
     """
-ROUTES = {f"Api/v1/{n.title()}/Post.py": n for n in ("anyone", "chooser", "inner", "writer")}
+NAMES = ("anyone", "chooser", "inner", "login", "writer")
+ROUTES = {f"Api/v1/{n.title()}/Post.py": n for n in NAMES}
 
 
 @pytest.fixture
@@ -74,7 +77,7 @@ def users(app: Application) -> Any:
     return sys.modules["Services.users"]
 
 
-@pytest.mark.parametrize("route", ["anyone", "chooser", "inner", "writer"])
+@pytest.mark.parametrize("route", NAMES)
 def test_the_inside_of_a_credential_is_replaced_and_identified(
     app: Application, ask: Ask, route: str
 ) -> None:
@@ -89,7 +92,7 @@ def test_the_inside_of_a_credential_is_replaced_and_identified(
         assert ask(app, "POST", f"/v1/{route}").json() == [7, "session", ["write"]]
     app.overrides[known.login] = lambda: known.User(7)
     lacking = ask(app, "POST", f"/v1/{route}")
-    assert lacking.status == (200 if route == "anyone" else 403), lacking.body
+    assert lacking.status == (200 if route in ("anyone", "login") else 403), lacking.body
     app.overrides[known.login] = lambda: None
     assert ask(app, "POST", f"/v1/{route}").status == 401
     app.overrides.clear()
@@ -104,6 +107,19 @@ def test_a_replaced_member_counts_as_sent(app: Application, ask: Ask) -> None:
     app.overrides.clear()
     app.overrides[known.key] = lambda: "bob"
     assert ask(app, "POST", "/v1/anyone").json() == ["bob", "apiKey", []]
+
+
+def test_a_replacement_without_a_principal_identifies_nobody(app: Application, ask: Ask) -> None:
+    known = users(app)
+    app.overrides[known.anyone] = lambda: known.User(7)
+    assert ask(app, "POST", "/v1/anyone").json() == [7, None, []]
+
+    def find(request: Any, number: int) -> Any:
+        return known.User(number)
+
+    app.overrides[known.login] = find  # with inputs of its own
+    assert ask(app, "POST", "/v1/login?number=3").json() == [3, None, []]
+    assert ask(app, "POST", "/v1/login").status == 422
 
 
 def test_a_credential_among_the_middleware_is_replaced(app: Application, ask: Ask) -> None:
@@ -123,7 +139,7 @@ def test_a_replaced_choice_returns_a_principal_or_is_a_credential(
     answer = ask(app, "POST", "/v1/chooser", headers=[("x-api-key", "k" * 20)])
     assert (answer.status, "needs the scope 'write'" in answer.body.decode()) == (403, True)
     wrong: list[tuple[Callable[..., Any], str]] = [
-        (lambda: known.User(7), "must return a Principal, got <"),
+        (lambda: known.User(7), "must return a Principal behind allow, got <"),
         (ask, "must be a function without parameters or a credential, got <"),
     ]
     for replacement, message in wrong:

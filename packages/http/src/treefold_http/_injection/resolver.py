@@ -301,7 +301,10 @@ class _Resolver:
         if not callable(call) or call is EMPTY:
             message = f"Depends() in {format_callable(user)} must name a function or a class"
             raise InjectionError(message)
-        call = self.injection.overrides.get(call, call)
+        replacement = self.injection.overrides.get(call, call)
+        # a credential calls a replacement without parameters itself, and identifies the caller
+        if not (hasattr(call, "identify_replacement") and not list_parameters(replacement)):
+            call = replacement
         self.refuse_cycle(call)
         # one value for a request, however many dependencies need it
         if cached and call in self.values:

@@ -100,6 +100,11 @@ class _Allow(Credential[object]):
             await self._by(connection)
             outcome = get_verified(connection)[self._by]
         if outcome.principal is None:
+            if outcome.value is not None:
+                raise TypeError(
+                    f"app.overrides of {self.name!r} must return a Principal behind allow, got"
+                    f" {outcome.value!r}; or replace one of the credentials that it is made of"
+                )
             raise self.build_missing_error()
         require_access(outcome.principal, self._scopes, self._roles)
         return outcome
