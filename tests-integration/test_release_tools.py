@@ -336,7 +336,7 @@ def test_words_of_suites_are_packages_options_of_ours_and_options_of_pytest() ->
 
 def test_an_unknown_package_of_a_suite_is_refused_with_all_names() -> None:
     refused = refusal(lambda: suites.suites_of(["routr"]))
-    assert refused.startswith("Unknown package routr; use one of router, logging")
+    assert refused.startswith("Unknown package routr; use one of router, contract, logging")
 
 
 @pytest.mark.parametrize("package", sorted(suites.SUITES))

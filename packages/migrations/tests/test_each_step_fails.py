@@ -24,7 +24,7 @@ from run_support import (
 CHILD = Path(__file__).parent / "failure_child.py"
 SEED = int(os.environ.get("TREEFOLD_FAILURES_SEED", "2026"))
 PARTS = 8 if LONG else 2
-DRAWN = {"sqlite": (12, 6), "postgres": (5, 4)}
+DRAWN = {"sqlite": (8, 5), "postgres": (4, 4)}
 """Of each part in the README's test: courses, and failures of each."""
 
 

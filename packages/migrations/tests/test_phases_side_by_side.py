@@ -69,7 +69,7 @@ class Release:
                 self.errors.append(error)
                 return
             self.rounds += 1
-            stop.wait(0.003)
+            stop.wait(0.02)
 
 
 def columns(model: Any) -> list[str]:

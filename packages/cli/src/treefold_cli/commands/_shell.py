@@ -58,7 +58,7 @@ def _create_shell_application(app_dir: str) -> "Application":
     from treefold_http import Application, Settings
 
     settings = Settings.load(Path(app_dir))
-    if settings.environment is None and "TREEFOLD_TEST_RUN" not in os.environ:
+    if settings.environment is None and not os.environ.get("TREEFOLD_TEST_RUN"):
         settings = dataclasses.replace(settings, environment="production")
     app = Application(app_dir, dev=True, settings=settings)
     app.role = "command"

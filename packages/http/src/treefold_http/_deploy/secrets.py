@@ -39,6 +39,7 @@ KINDS = (SHORT, GUESSABLE, EXAMPLE, IN_GIT, REUSED)
 EXAMPLES = frozenset(
     {
         "a secret that everybody can read protects nobody",
+        "this key is public and signs the sessions of an example",
         "this key is public and signs the tokens of an example",
         "only for this page: at least 32 bytes, never in version control",
     }
