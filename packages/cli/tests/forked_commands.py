@@ -223,7 +223,9 @@ def tell_ends(running: dict[int, socket.socket]) -> None:
 
 def become(asked: dict[str, Any], files: Sequence[int]) -> NoReturn:
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # nohup, which may start the tests, ignores SIGHUP, and so would the servers of the tests
+    for number in (signal.SIGCHLD, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)

@@ -261,7 +261,6 @@ def test_a_service_manager_can_start_a_next_server_on_its_socket(root: Path, wor
             assert process.returncode == 0
 
 
-@pytest.mark.usefixtures("hangups")
 def test_a_unix_socket_is_removed_at_the_end_of_a_restarted_server(
     start: Start, root: Path, tmp_path: Path
 ):
@@ -276,7 +275,6 @@ def test_a_unix_socket_is_removed_at_the_end_of_a_restarted_server(
     assert not path.exists()
 
 
-@pytest.mark.usefixtures("hangups")
 def test_a_hangup_waits_for_requests_as_long_as_a_stop_does(start: Start, root: Path):
     server = serving(start("serve", cwd=root))
     with contextlib.closing(http.client.HTTPConnection(address_of(server.url), timeout=60)) as slow:
@@ -468,15 +466,6 @@ def test_a_process_is_replaced_after_its_requests(start: Start, root: Path, work
     assert server.stop() == 0
 
 
-@pytest.fixture
-def hangups() -> Generator[None, None, None]:
-    """Let servers receive SIGHUP although nohup, which starts the tests, ignores it."""
-    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, former)
-
-
-@pytest.mark.usefixtures("hangups")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_hangup_serves_the_new_code_and_fails_no_request(start: Start, root: Path, workers: int):
     server = serving(start("serve", "--workers", str(workers), cwd=root))
@@ -558,7 +547,6 @@ on_startup = [hang_once]
 """
 
 
-@pytest.mark.usefixtures("hangups")
 def test_a_worker_that_dies_while_another_is_replaced_is_replaced(start: Start, root: Path):
     (root / "hooks.py").write_text(HANGS_ONCE)
     server = serving(start("serve", "--workers", "2", cwd=root))
