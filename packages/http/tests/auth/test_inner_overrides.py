@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable
 from textwrap import dedent
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from treefold_http import Application, Settings
+from treefold_http import Application, Depends, Settings
 from treefold_http.auth import Principal
 
 if TYPE_CHECKING:
@@ -120,6 +121,20 @@ def test_a_replacement_without_a_principal_identifies_nobody(app: Application, a
     app.overrides[known.login] = find  # with inputs of its own
     assert ask(app, "POST", "/v1/login?number=3").json() == [3, None, []]
     assert ask(app, "POST", "/v1/login").status == 422
+
+
+def test_a_replacement_serves_a_function_that_runs_without_a_connection(app: Application) -> None:
+    known = users(app)
+    app.overrides[known.login] = lambda: known.User(7)
+
+    def work(user: Any = Depends(known.login)) -> Any:
+        return user.id
+
+    async def call() -> object:
+        async with app.scope() as scope:
+            return await scope.call(work)
+
+    assert asyncio.run(call()) == 7
 
 
 def test_a_credential_among_the_middleware_is_replaced(app: Application, ask: Ask) -> None:

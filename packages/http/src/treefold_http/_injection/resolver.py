@@ -302,8 +302,10 @@ class _Resolver:
             message = f"Depends() in {format_callable(user)} must name a function or a class"
             raise InjectionError(message)
         replacement = self.injection.overrides.get(call, call)
-        # a credential calls a replacement without parameters itself, and identifies the caller
-        if not (hasattr(call, "identify_replacement") and not list_parameters(replacement)):
+        # a credential calls a replacement without parameters itself, and identifies the caller; a
+        # function that runs without a connection has no caller
+        is_credential = self.kind != "nothing" and hasattr(call, "identify_replacement")
+        if not is_credential or list_parameters(replacement):
             call = replacement
         self.refuse_cycle(call)
         # one value for a request, however many dependencies need it
