@@ -10,17 +10,22 @@ import pytest
 from treefold_router import RouterError, RouteTable
 
 NAMES = ("Get.py", "Put.py", "get.py", "names.py", "__init__.py", "notes.txt")
+MARKS = ("Get.gone", "user.gone", "[id].gone", "names.gone")
 FOLDERS = ("User", "user", "[id]", "[name]", "Book", "Services")
 
 
 class Tree:
     """A tree on the disk, and changes of it drawn by lot."""
 
-    def __init__(self, root: Path, seed: int) -> None:
+    def __init__(self, root: Path, seed: int, *, inherits: bool = False) -> None:
         self.root = root
         self._lot = random.Random(seed)
         for version in ("v1", "v2", "tools"):
             (root / version).mkdir(parents=True)
+        self._names, self._fixed = NAMES, {root}
+        if inherits:
+            (root / "v2/version.toml").write_text('inherits = "v1"')
+            self._names, self._fixed = (*NAMES, *MARKS), {root, root / "v1"}
 
     def change(self) -> set[str]:
         """Change up to three places; return the files that are new, different or gone."""
@@ -39,7 +44,7 @@ class Tree:
         for folder, _, names in os.walk(self.root):
             place = Path(folder).relative_to(self.root).as_posix()
             for name in names:
-                if name.endswith(".py"):
+                if name.endswith((".py", ".gone", ".toml")):
                     found[f"{place}/{name}".removeprefix("./")] = os.lstat(
                         os.path.join(folder, name)
                     ).st_ino
@@ -52,13 +57,13 @@ class Tree:
             for name in self._lot.sample(FOLDERS, self._lot.randint(0, 2)):
                 folder /= name
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / self._lot.choice(NAMES)).touch()
+            (folder / self._lot.choice(self._names)).touch()
         elif kind < 0.75:
             for file in [one for one in folder.iterdir() if not one.is_dir()][:1]:
                 file.unlink()
-        elif kind < 0.85 and folder != self.root:
+        elif kind < 0.85 and folder not in self._fixed:
             shutil.rmtree(folder)
-        elif kind < 0.95 and folder != self.root:
+        elif kind < 0.95 and folder not in self._fixed:
             other = folder.with_name(self._lot.choice(FOLDERS))
             if not other.exists():
                 folder.rename(other)
@@ -76,6 +81,7 @@ def describe(table: RouteTable) -> dict[str, object]:
         "duplicates": table.duplicates,
         "versions": (table.versions, table.latest),
         "packages": table.packages,
+        "layers": (table.layers.files, table.layers.folders, set(table.find_layer_findings())),
         # a folder without files may clash as well, and no change of a file tells of one
         "lint": sorted(
             str(one)
@@ -90,9 +96,12 @@ def describe(table: RouteTable) -> dict[str, object]:
     }
 
 
+@pytest.mark.parametrize("inherits", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_part_of_the_tree_is_listed_as_all_of_it(tmp_path: Path, seed: int) -> None:
-    tree = Tree(tmp_path / "Api", seed)
+def test_a_part_of_the_tree_is_listed_as_all_of_it(
+    tmp_path: Path, seed: int, inherits: bool
+) -> None:
+    tree = Tree(tmp_path / "Api", seed, inherits=inherits)
     options = {"auto_head": True, "auto_options": True}
     table = RouteTable.scan(tree.root, keep_listing=True, **options)
     for step in range(25):

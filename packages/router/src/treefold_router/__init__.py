@@ -8,6 +8,11 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
 from treefold_router.__about__ import __version__ as __version__
+from treefold_router._layers import (
+    InheritedEntry as InheritedEntry,
+    Layers as Layers,
+    Overlay as Overlay,
+)
 from treefold_router._naming import (
     METHODS as METHODS,
     method_of as method_of,
@@ -30,11 +35,24 @@ from treefold_router._types import (
 )
 
 if TYPE_CHECKING:
-    from treefold_router._explain import Explanation as Explanation, Step as Step
-    from treefold_router._explain_words import Line as Line, explanation_lines as explanation_lines
+    from treefold_router._explain import (
+        Explanation as Explanation,
+        Gone as Gone,
+        Step as Step,
+    )
+    from treefold_router._explain_words import (
+        Line as Line,
+        explanation_lines as explanation_lines,
+        format_route_file as format_route_file,
+    )
+    from treefold_router._version_file import VersionFile as VersionFile
 
 # Imported at first use: serving and listing routes needs no explanations.
-_LATER = {"_explain": ("Explanation", "Step"), "_explain_words": ("Line", "explanation_lines")}
+_LATER = {
+    "_explain": ("Explanation", "Gone", "Step"),
+    "_explain_words": ("Line", "explanation_lines", "format_route_file"),
+    "_version_file": ("VersionFile",),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from treefold_router._classify import Endpoint, classify_entry
+from treefold_router._layers import NO_LAYERS, InheritedEntry, Layers
 from treefold_router._naming import WEBSOCKET, version_number
 from treefold_router._scan import Listing
 from treefold_router._trie import TrieNode, insert_path, walk_static_paths
@@ -37,10 +38,17 @@ class BuiltTable:
     duplicates: tuple[Duplicate, ...]
 
 
-def build_table(listing: Listing, *, auto_head: bool, former: Iterable[Route] = ()) -> BuiltTable:
-    """Classify and insert every entry of a listing.
+def build_table(
+    listing: Listing,
+    *,
+    auto_head: bool,
+    former: Iterable[Route] = (),
+    layers: Layers = NO_LAYERS,
+) -> BuiltTable:
+    """Classify and insert every entry of a listing, and those that versions inherit.
 
     Args:
+        layers: the settings of the versions in the listing.
         former: routes of before; those that are the same stay the same objects.
 
     Source: routing rules 2 and 6: the later file serves, the earlier folder names a parameter.
@@ -48,13 +56,13 @@ def build_table(listing: Listing, *, auto_head: bool, former: Iterable[Route] = 
     trie = TrieNode()
     skipped: list[Skipped] = []
     places: dict[tuple[TrieNode, str], list[Route]] = {}
-    known = {route.file: route for route in former}
-    for entry in sorted(listing.entries, key=attrgetter("parts")):
+    known = {(route.version, route.file): route for route in former}
+    for entry in sorted(layers.list_entries(listing), key=attrgetter("parts")):
         verdict = classify_entry(entry)
         if isinstance(verdict, Endpoint):
             node, route = _insert_endpoint(trie, verdict, known)
             places.setdefault((node, route.method), []).append(route)
-        elif verdict is not None:
+        elif verdict is not None and not isinstance(entry, InheritedEntry):
             skipped.append(verdict)
     _add_routes(places, auto_head=auto_head)
     winners = [routes[-1] for routes in places.values()]
@@ -63,7 +71,12 @@ def build_table(listing: Listing, *, auto_head: bool, former: Iterable[Route] = 
         {path: node for path, node in walk_static_paths(trie) if node.verbs or node.dynamic},
         tuple(sorted(winners, key=_route_sort_key)),
         tuple(skipped),
-        tuple(_make_duplicate(routes) for routes in places.values() if len(routes) > 1),
+        tuple(
+            _make_duplicate(routes)
+            for routes in places.values()
+            # where its base is served, a version repeats nothing of it
+            if len(routes) > 1 and not _is_served_base(routes[0], layers)
+        ),
     )
 
 
@@ -78,11 +91,15 @@ def find_latest_version(versions: tuple[str, ...]) -> str | None:
     return max(versions, key=_parse_version_number, default=None)
 
 
+def _is_served_base(route: Route, layers: Layers) -> bool:
+    return route.layer != route.version and layers.is_served(route.layer)
+
+
 def _insert_endpoint(
-    trie: TrieNode, endpoint: Endpoint, known: Mapping[str, Route]
+    trie: TrieNode, endpoint: Endpoint, known: Mapping[tuple[str, str], Route]
 ) -> tuple[TrieNode, Route]:
     node, template, parameters = insert_path(trie, endpoint.folders)
-    route = known.get(endpoint.file)
+    route = known.get((endpoint.folders[0], endpoint.file))
     # the file says method and version; another folder beside it may name a parameter
     if route is not None and (route.template, route.parameters) == (template, parameters):
         return node, route
@@ -105,7 +122,7 @@ def _make_duplicate(routes: list[Route]) -> Duplicate:
 
 
 def _route_sort_key(route: Route) -> list[str]:
-    return route.file.split("/")
+    return route.effective_file.split("/")
 
 
 def _parse_version_number(version: str) -> int:

@@ -17,7 +17,8 @@ NOT_UNICODE = "name is not valid UTF-8, no URL can reach it"
 HAS_CONTROL_CHARACTER = "folder name holds a control character, no URL can reach it"
 TOO_DEEP = f"more than {MAX_SEGMENTS} segments deep, no URL can reach it"
 
-_OPT_OUT = frozenset(("Services", "__pycache__"))
+OPT_OUT = frozenset(("Services", "__pycache__"))
+"""Names of the folders that hold no routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Endpoint:
     Args:
         method: one of `METHODS`, or 'WEBSOCKET'.
         folders: folder names below `Api/`, the version first.
-        file: path below `Api/` with forward slashes.
+        file: path below `Api/` with forward slashes; in a base for one that is inherited.
     """
 
     method: str
@@ -54,7 +55,7 @@ def classify_entry(entry: Entry) -> Endpoint | Skipped | None:
     reason = misplaced or entry.defect or _find_unreachable_reason(folders)
     if reason:
         return _make_skipped_record(entry, reason)
-    return Endpoint(method, tuple(folders), "/".join(entry.parts))
+    return Endpoint(method, tuple(folders), entry.file)
 
 
 def is_ordinary_code_file(entry: Entry) -> bool:
@@ -82,7 +83,7 @@ def _find_misplacement_reason(folders: Sequence[str]) -> str:
     if not folders or not is_version_name(folders[0]):
         return NOT_VERSIONED
     for name in folders[1:]:
-        if name in _OPT_OUT:
+        if name in OPT_OUT:
             return describe_opt_out_folder(name)
     return ""
 

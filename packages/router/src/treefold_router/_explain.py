@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from treefold_router._classify import Endpoint, classify_entry
+from treefold_router._layers import HiddenEntry
 from treefold_router._naming import WEBSOCKET, is_version_name, method_of, parameter_name
 from treefold_router._path import (
     MAX_SEGMENTS,
@@ -16,7 +18,7 @@ from treefold_router._path import (
     drop_empty_segments,
     find_defect,
 )
-from treefold_router._trie import TrieNode, match_path
+from treefold_router._trie import TrieNode, insert_path, match_path
 from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NEAR = 3
@@ -50,6 +52,19 @@ class Step:
     here: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A route of a base version that the version of the request does not inherit.
+
+    Attributes:
+        file: its file below `Api/`.
+        mark: the file below `Api/` that removes it.
+    """
+
+    file: str
+    mark: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a method and a path lead to a route, or to none.
@@ -73,6 +88,8 @@ class Explanation:
         default_version: the version that the path was looked up in, if it lacks one.
         file: the file below `Api/` that would serve it; empty where none can.
         create: the argument of the command `create` for it; empty if that gives another URL.
+        gone: the routes that would serve it, and the files that remove them from its version.
+        unserved: the version of the path, if its `version.toml` has `serve = false`.
     """
 
     method: str
@@ -91,6 +108,8 @@ class Explanation:
     default_version: str = ""
     file: str = ""
     create: str = ""
+    gone: tuple[Gone, ...] = ()
+    unserved: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +123,8 @@ class Tree:
     latest: str | None
     duplicates: Sequence[Duplicate] = ()
     auto_options: bool = False
+    hidden: Sequence[HiddenEntry] = ()
+    unserved: Sequence[str] = ()
 
 
 def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
@@ -143,6 +164,7 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     file, create = _propose_file_and_create_argument(
         texts, steps, method=method, latest=tree.latest
     )
+    gone = _find_gone_routes(tree.hidden, segments, verb)
     return Explanation(
         method=method,
         path=path,
@@ -156,8 +178,10 @@ def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
         near=() if methods else _find_near_routes(others, texts, method),
         versions=versions,
         unversioned=unversioned,
-        file=file,
-        create=create,
+        file="" if gone else file,
+        create="" if gone else create,
+        gone=gone,
+        unserved=next((text for text in texts[:1] if text in tree.unserved), ""),
     )
 
 
@@ -217,6 +241,25 @@ def _find_skipped_files(skipped: Iterable[Skipped], texts: Sequence[str]) -> tup
     wanted = _normalise_segments(texts)
     paths = ((item, item.file.split("/")[:-1]) for item in skipped)
     return tuple(item for item, path in paths if _normalise_segments(path) == wanted)
+
+
+def _find_gone_routes(
+    hidden: Iterable[HiddenEntry], segments: Sequence[bytes], verb: str | None
+) -> tuple[Gone, ...]:
+    """Find the routes that would match if no mark had removed them from the version."""
+    found: list[Gone] = []
+    for one in hidden:
+        endpoint = classify_entry(one.entry)
+        if not isinstance(endpoint, Endpoint):
+            continue
+        root = TrieNode()
+        node, template, parameters = insert_path(root, endpoint.folders)
+        method = None if endpoint.method == WEBSOCKET else endpoint.method
+        route = Route(endpoint.method, endpoint.folders[0], template, endpoint.file, parameters)
+        node.register_outcome(method, Found(route, {}))
+        if isinstance(match_path(root, segments, verb), Found):
+            found.append(Gone(endpoint.file, one.mark))
+    return tuple(found)
 
 
 def _normalise_segments(names: Iterable[str]) -> list[str]:

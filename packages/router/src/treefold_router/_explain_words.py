@@ -40,17 +40,23 @@ def explanation_lines(found: Explanation) -> Iterator[Line]:
     yield Line("answer", _describe_answer(found))
     for file in found.duplicates:
         yield Line("hidden", f"Api/{file} has the same method and URL, and is visited earlier")
+    for gone in found.gone:
+        yield Line("gone", f"Api/{gone.file} is hidden by Api/{gone.mark}")
+    if found.unserved:
+        yield Line("not served", f"serve = false in Api/{found.unserved}/version.toml")
     for route in found.shadowed:
         yield Line("hidden", f"{_format_route(route)} would match, but a static folder is final")
     for skipped in found.skipped:
         yield Line("skipped", f"Api/{skipped.file}: {skipped.reason}")
     for route in found.near:
-        yield Line("did you mean", f"{_format_route(route)}  Api/{route.file}")
+        yield Line("did you mean", f"{_format_route(route)}  {format_route_file(route)}")
     for route in found.versions:
-        yield Line("other version", f"{_format_route(route)}  Api/{route.file}")
-    if found.status == 204:
+        yield Line("other version", f"{_format_route(route)}  {format_route_file(route)}")
+    if found.status == 204 or found.unserved:
         return
-    if found.create:
+    if found.gone:
+        yield Line("to add it", f"remove the file Api/{found.gone[0].mark}")
+    elif found.create:
         path, _, method = found.create.rpartition(" ")
         yield Line("to add it", f"treefold create {shlex.quote(path)} {method}")
     elif found.file:
@@ -72,11 +78,11 @@ def _describe_step(step: Step) -> str:
 
 def _describe_answer(found: Explanation) -> str:
     if found.route is not None and found.fault:
-        return f"500: Api/{found.route.file} does not load: {found.fault}"
+        return f"500: {format_route_file(found.route)} does not load: {found.fault}"
     if found.route is not None and found.route.method != found.method:
-        return f"200, served by Api/{found.route.file} (setting auto_head)"
+        return f"200, served by {format_route_file(found.route)} (setting auto_head)"
     if found.route is not None:
-        return f"200, served by Api/{found.route.file}"
+        return f"200, served by {format_route_file(found.route)}"
     if found.fault:
         return f"400: {found.fault}"
     if found.status == 204:
@@ -87,6 +93,12 @@ def _describe_answer(found: Explanation) -> str:
         return "404: the path does not begin with a version, and no default_version serves it"
     matched = all(step.place for step in found.steps)
     return "404: folders only, no file serves a method here" if matched else "404: no such path"
+
+
+def format_route_file(route: Route) -> str:
+    """Return the path of a route's file, and the version that inherits it from another one."""
+    inherited = f" (inherited by {route.version})" if route.layer != route.version else ""
+    return f"Api/{route.file}{inherited}"
 
 
 def _format_route(route: Route) -> str:

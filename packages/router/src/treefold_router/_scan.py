@@ -1,7 +1,8 @@
 """The walk over `Api/`: the entries on the disk, as data.
 
-The only module that touches the file system. It lists `.py` files and the defects of entries; it
-opens no file, imports nothing, and does not know which names are routes.
+The only module that walks the disk. It lists `.py` files, the two kinds of file that describe
+versions, and the defects of entries; it opens no file, imports nothing, and does not know which
+names are routes.
 Symbolic links are followed inside the tree only and one at a time, so every walk ends.
 """
 
@@ -20,6 +21,11 @@ LOOPS = "symbolic link loops"
 NESTED_LINK = "symbolic link inside a linked folder"
 NOT_REGULAR = "not a regular file"
 
+GONE = ".gone"
+"""The ending of an empty file that removes what a version would inherit under its name."""
+VERSION_FILE = "version.toml"
+"""The name of the file in a version folder that has its settings."""
+
 _HAS_EFFECTIVE_IDS = os.access in os.supports_effective_ids
 
 
@@ -37,6 +43,11 @@ class Entry:
     defect: str = ""
     is_folder: bool = False
 
+    @property
+    def file(self) -> str:
+        """Path below `Api/` with forward slashes."""
+        return "/".join(self.parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:
@@ -46,11 +57,13 @@ class Listing:
         entries: `.py` files, sound or not, and folders that could not be entered.
         clashes: groups of sibling paths that a case-insensitive disk cannot tell apart.
         has_links: True if a symbolic link is among them, or leads to some of them.
+        marks: `version.toml` of each version folder, and `*.gone` files.
     """
 
     entries: tuple[Entry, ...]
     clashes: tuple[tuple[str, ...], ...] = ()
     has_links: bool = False
+    marks: tuple[Entry, ...] = ()
 
     def list_packages(self) -> frozenset[str]:
         """The folders that hold an `__init__.py`, with forward slashes."""
@@ -125,6 +138,7 @@ def list_changes(root: Path, former: Listing, changed: Iterable[str]) -> Listing
             *direct.clashes,
             *nested.clashes,
         ),
+        marks=(*filter(is_as_before, former.marks), *direct.marks, *nested.marks),
     )
 
 
@@ -135,7 +149,8 @@ def _find_folders_to_list(
     paths = [tuple(path.split("/")) for path in changed]
     above = {parts[:depth] for parts in paths for depth in range(1, len(parts))}
     depths = sorted({len(parts) for parts in above})
-    known = {entry.parts[:depth] for entry in former.entries for depth in depths} & above
+    listed = (*former.entries, *former.marks)
+    known = {entry.parts[:depth] for entry in listed for depth in depths} & above
     found: dict[tuple[str, ...], set[str]] = {}
     for parts in paths:
         folder = parts[:-1]
@@ -156,7 +171,7 @@ def _list_folders(pending: list[_Folder], real_root: str) -> Listing:
     # A list instead of recursion: a tree may be deeper than the interpreter's stack.
     while pending:
         pending += found.inspect_children(pending.pop(), real_root)
-    return Listing(tuple(found.entries), tuple(found.clashes), found.has_links)
+    return Listing(tuple(found.entries), tuple(found.clashes), found.has_links, tuple(found.marks))
 
 
 class _Findings:
@@ -166,6 +181,7 @@ class _Findings:
         self.entries: list[Entry] = []
         self.clashes: list[tuple[str, ...]] = []
         self.has_links = False
+        self.marks: list[Entry] = []
 
     def inspect_children(self, folder: _Folder, real_root: str) -> list[_Folder]:
         """Note the children of a folder; return those that are folders to look into."""
@@ -186,8 +202,10 @@ class _Findings:
             self.has_links = self.has_links or child.is_symlink()
             if isinstance(seen, _Folder):
                 folders.append(seen)
-            else:
+            elif seen.is_folder or seen.parts[-1].endswith(".py"):
                 self.entries.append(seen)
+            else:
+                self.marks.append(seen)
         if len(names) > 1:
             self.clashes.extend(_group_case_clashes(folder.parts, names))
         return folders
@@ -199,7 +217,7 @@ def _inspect_child(child: os.DirEntry[str], folder: _Folder, root: str) -> _Fold
         return _inspect_link(child, folder, root)
     if child.is_dir(follow_symlinks=False):
         return _Folder(child.path, parts, folder.is_linked)
-    if not child.name.endswith(".py"):
+    if not _is_listed_name(parts):
         return None
     is_regular = child.is_file(follow_symlinks=False)
     return Entry(parts, _find_read_defect(child.path) if is_regular else NOT_REGULAR)
@@ -207,25 +225,32 @@ def _inspect_child(child: os.DirEntry[str], folder: _Folder, root: str) -> _Fold
 
 def _inspect_link(link: os.DirEntry[str], folder: _Folder, root: str) -> _Folder | Entry | None:
     parts = (*folder.parts, link.name)
-    is_python = link.name.endswith(".py")
+    is_listed = _is_listed_name(parts)
     try:
         target = os.path.realpath(link.path, strict=True)
         mode = os.stat(target).st_mode
     except FileNotFoundError:
-        # Editors leave dangling links as locks beside any file; only Python names matter here.
-        return Entry(parts, LEADS_NOWHERE) if is_python else None
+        # Editors leave dangling links as locks beside any file; only listed names matter here.
+        return Entry(parts, LEADS_NOWHERE) if is_listed else None
     except OSError as error:
         defect = LOOPS if error.errno == errno.ELOOP else _describe_read_error(error)
-        return Entry(parts, defect, is_folder=not is_python)
+        return Entry(parts, defect, is_folder=not is_listed)
     if stat.S_ISDIR(mode):
         defect = _find_link_defect(target, folder, root)
         linked = _Folder(link.path, parts, True)
         return Entry(parts, defect, is_folder=True) if defect else linked
-    if not is_python:
+    if not is_listed:
         return None
     if not _is_inside(target, root):
         return Entry(parts, LEADS_OUT)
     return Entry(parts, _find_read_defect(target) if stat.S_ISREG(mode) else NOT_REGULAR)
+
+
+def _is_listed_name(parts: tuple[str, ...]) -> bool:
+    name = parts[-1]
+    if name.endswith((".py", GONE)):
+        return True
+    return name == VERSION_FILE and len(parts) == 2
 
 
 def _find_link_defect(target: str, folder: _Folder, root: str) -> str:

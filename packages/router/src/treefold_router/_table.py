@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from treefold_router._build import build_table, collect_sorted_versions, find_latest_version
 from treefold_router._classify import is_ordinary_code_file
+from treefold_router._layers import NO_LAYERS, Layers, resolve_layers
 from treefold_router._lint import find_lint_findings
 from treefold_router._naming import METHODS, WEBSOCKET, is_version_name
 from treefold_router._path import (
@@ -54,6 +55,8 @@ class RouteTable:
         versions: names of the versions that have a route, ascending by number.
         latest: the version with the highest number, or None without any route.
         packages: folders that hold an `__init__.py`, as paths below `root`; "" is `root` itself.
+            Those of a version that inherits are named as in a copy.
+        layers: the settings of versions, and the files that they inherit.
     """
 
     def __init__(
@@ -66,14 +69,16 @@ class RouteTable:
         keep_listing: bool = False,
         former: Iterable[Route] = (),
     ) -> None:
-        built = build_table(listing, auto_head=auto_head, former=former)
+        layers = resolve_layers(root, listing) if listing.marks else NO_LAYERS
+        built = build_table(listing, auto_head=auto_head, former=former, layers=layers)
         self.root: Path = root
+        self.layers: Layers = layers
         self.routes: tuple[Route, ...] = built.routes
         self.skipped: tuple[Skipped, ...] = built.skipped
         self.duplicates: tuple[Duplicate, ...] = built.duplicates
         self.versions: tuple[str, ...] = collect_sorted_versions(built.routes)
         self.latest: str | None = find_latest_version(self.versions)
-        self.packages: frozenset[str] = listing.list_packages()
+        self.packages: frozenset[str] = listing.list_packages() | layers.list_packages()
         self._trie = built.trie
         self._places = built.places
         self._prefixes = {version: b"/" + version.encode() for version in self.versions}
@@ -94,7 +99,7 @@ class RouteTable:
         auto_options: bool = False,
         keep_listing: bool = False,
     ) -> "RouteTable":
-        """Read a tree from the disk; no file is opened, none is imported.
+        """Read a tree from the disk; no file but `version.toml` is opened, none is imported.
 
         Args:
             api_dir: the folder that holds the version folders.
@@ -103,7 +108,8 @@ class RouteTable:
             keep_listing: keep the names of all files, so that `rescan` need not list them again.
 
         Raises:
-            RouterError: the folder is missing, is no folder or cannot be read.
+            RouterError: the folder is missing, is no folder or cannot be read, or a
+                `version.toml` in it is invalid.
         """
         root = Path(api_dir).absolute()
         return cls(
@@ -232,6 +238,12 @@ class RouteTable:
         """Return constructs that work but may surprise: names in brackets, clashing spellings."""
         return find_lint_findings(self.routes, self.duplicates, self._clashes, self._ordinary)
 
+    def find_layer_findings(self) -> tuple[Finding, ...]:
+        """Return the errors in versions that inherit, such as a mark that removes nothing."""
+        from treefold_router._layer_findings import find_layer_findings  # not needed for serving
+
+        return find_layer_findings(self.layers, self.routes)
+
     def explain(
         self, method: str, raw_path: bytes | str, *, default_version: str | None = None
     ) -> "Explanation":
@@ -252,6 +264,8 @@ class RouteTable:
             self.latest,
             duplicates=self.duplicates,
             auto_options=self._auto_options,
+            hidden=[one for found in self.layers.hidden.values() for one in found],
+            unserved=[name for name in self.layers.settings if not self.layers.is_served(name)],
         )
         path = to_raw_path(raw_path)
         found = explain_request(tree, method, path)

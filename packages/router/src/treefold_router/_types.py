@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 class RouterError(Exception):
-    """The `Api/` folder itself cannot be read, so there is no table to build."""
+    """There is no table to build: `Api/` cannot be read, or a `version.toml` is invalid."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +30,17 @@ class Route:
     template: str
     file: str
     parameters: tuple[str, ...]
+
+    @property
+    def layer(self) -> str:
+        """Name of the version folder that holds the file; a base of `version` if it inherits."""
+        return self.file.partition("/")[0]
+
+    @property
+    def effective_file(self) -> str:
+        """Path below `Api/` as in a copy of the version: `file`, unless it is inherited."""
+        layer, _, below = self.file.partition("/")
+        return self.file if layer == self.version else f"{self.version}/{below}"
 
 
 # Not frozen: one is made for each request with parameters, and a frozen one takes 460 ns against
