@@ -54,6 +54,10 @@ from treefold_http._project.guards import (
     guards_of_refusal as guards_of_refusal,
     guards_of_route as guards_of_route,
 )
+from treefold_http._project.lost_guards import (
+    LostGuard as LostGuard,
+    find_lost_guards as find_lost_guards,
+)
 from treefold_http._project.parameter_findings import (
     ParameterFinding as ParameterFinding,
     find_parameter_findings as find_parameter_findings,
@@ -114,6 +118,15 @@ class Extension(Protocol):
             A function that takes the names of modules that were not replaced, and restores them.
         """
         return lambda _: None
+
+    def find_definitions(self, module: str) -> Sequence[str]:
+        """Return what a module has defined that a process has once, such as `the model Note`.
+
+        Called for a file that a version inherits from another one, which has run it before: where
+        something is returned, the file is broken in that version, and `reload` is called for it.
+        """
+        del module
+        return ()
 
     def related(self) -> Collection[Collection[str]]:
         """Return groups of modules of the project, by dotted name, that change together.

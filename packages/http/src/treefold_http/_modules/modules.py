@@ -20,11 +20,15 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import resolve_name, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from treefold_http._modules.former_modules import FormerModules, find_modules_of_thread
 from treefold_http._modules.source_loader import SourceLoader, run_module
+from treefold_http._modules.version_files import VersionFiles
 from treefold_http._wire.interpreter import find_caller_frame
+
+if TYPE_CHECKING:
+    from treefold_http._modules.inherited import InheritanceGuard
 
 _FOLDERS = frozenset({"Api", "Middleware", "Models", "Services", "Tests", "Utils"})
 PROJECT_NAMES = _FOLDERS | {"extensions", "hooks", "providers", "schedules", "settings"}
@@ -50,6 +54,8 @@ class ModuleSpace:
         late: names of modules that code outside of a reload has imported beside it: they hold
             objects of former modules, and are to be removed.
         computed: by the name of a module, those that it has imported by `importlib.import_module`.
+        guard: checks the files that a version inherits, once a boot has loaded all others.
+        versions: the files of versions that inherit.
     """
 
     _spaces: ClassVar[dict[Path, ModuleSpace]] = {}
@@ -62,6 +68,8 @@ class ModuleSpace:
         self.former: FormerModules | None = None
         self.late: set[str] = set()
         self.computed: dict[str, set[str]] = {}
+        self.guard: InheritanceGuard | None = None
+        self.versions = VersionFiles(f"{root}/Api")
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
         self._known: dict[str, int] = {}
@@ -84,7 +92,7 @@ class ModuleSpace:
             return importlib.import_module(name)
 
     def import_file_once(
-        self, top_folder: str, file: str, packages: Collection[str]
+        self, top_folder: str, file: str, packages: Collection[str], *, source: str | None = None
     ) -> tuple[ModuleType, bool]:
         """Import a file by its path, such as `v1/User/[id]/Get.py` below `Api`.
 
@@ -95,6 +103,8 @@ class ModuleSpace:
             top_folder: a folder of the root.
             packages: the folders below `top_folder` that hold an `__init__.py`; looking for it in
                 all folders would take a fifth of a boot.
+            source: the file to run, if it lies in another folder than `file`, which names the
+                module.
 
         Returns:
             The module, and True if this call has run it.
@@ -108,7 +118,7 @@ class ModuleSpace:
             if (known := sys.modules.get(name)) is not None:
                 return known, False
             self._import_packages(top_folder, inside, packages)
-            path = f"{self._prefix}{top_folder}/{file}"
+            path = f"{self._prefix}{top_folder}/{source or file}"
             spec = ModuleSpec(name, self.loader(name, path, self), origin=path)
             spec.has_location = True
             module = _create_module(spec, package_name)
@@ -187,8 +197,13 @@ class ModuleSpace:
                 continue
             path = "/".join([top, *steps[:count]])
             name = folder_to_package_name(path)
-            if name not in sys.modules and os.path.isfile(f"{self._prefix}{path}/__init__.py"):
+            if name not in sys.modules and self._has_init_file(path):
                 importlib.import_module(name)
+
+    def _has_init_file(self, folder: str) -> bool:
+        if os.path.isfile(f"{self._prefix}{folder}/__init__.py"):
+            return True
+        return f"{folder}/__init__.py".removeprefix("Api/") in self.versions.layers.files
 
     @contextmanager
     def as_current_root(self) -> Generator[None]:
@@ -253,9 +268,7 @@ class ModuleSpace:
 
     def find_module_spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Return the spec of a module below this root, or None."""
-        spec = PathFinder.find_spec(name, path or [str(self.root)]) or _find_dotted_folder_spec(
-            name, path
-        )
+        spec = self._find_file_spec(name, path)
         if spec is None:
             return None
         # exactly this class: compiled extensions, and loaders of other tools, stay
@@ -267,6 +280,16 @@ class ModuleSpace:
             if not spec.has_location:
                 spec.loader = _FolderLoader()
         return spec
+
+    def _find_file_spec(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        # `Api.v2` and what is below it
+        if name.startswith("Api.v") and name.split(".")[1] in self.versions.layers.chains:
+            from treefold_http._modules.inherited import find_inherited_spec
+
+            return find_inherited_spec(self, name, path)
+        return PathFinder.find_spec(name, path or [str(self.root)]) or _find_dotted_folder_spec(
+            name, path
+        )
 
 
 class _FolderLoader(Loader):

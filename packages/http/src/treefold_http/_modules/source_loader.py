@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from importlib.machinery import SourceFileLoader
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,11 +25,17 @@ _SETTLED = 2.0
 
 
 class SourceLoader(SourceFileLoader):
-    """A source loader that knows the module space and the source of its module."""
+    """A source loader that knows the module space and the source of its module.
+
+    Attributes:
+        space: the modules of the project.
+        base: the version whose file the module runs, if that is not its own; else empty.
+    """
 
     def __init__(self, name: str, path: str, space: ModuleSpace) -> None:
         super().__init__(name, path)
         self.space = space
+        self.base = space.versions.find_base_version(name, path)
         self._stats: Mapping[str, Any] | None = None
         self._is_settled = False
 
@@ -48,6 +54,28 @@ class SourceLoader(SourceFileLoader):
         stats = self._stats = super().path_stats(path)
         self._is_settled = time.time() - stats["mtime"] >= _SETTLED
         return stats
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Return the code of the source; modules of several versions share that of one file."""
+        if not self.space.versions.is_shared_file(self.path):
+            return super().get_code(fullname)
+        stats = self.path_stats(self.path)
+        state = (stats["mtime"], stats["size"])
+        compile_code = super().get_code
+        return self.space.versions.share_code(self.path, state, lambda: compile_code(fullname))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module; one that is inherited is checked first and afterwards."""
+        if self.base:
+            from treefold_http._modules.inherited import run_inherited_module
+
+            run_inherited_module(self, module, super().exec_module)
+        else:
+            super().exec_module(module)
+
+    def read_source(self) -> bytes:
+        """Return the source as it is now."""
+        return self.get_data(self.path)
 
     def read_executed_source(self) -> bytes | None:
         """Return the source as it was when the module was imported; None if it has changed.

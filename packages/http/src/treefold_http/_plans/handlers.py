@@ -84,7 +84,7 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
         HandlerError: when `handler` is missing or an option has a wrong type.
         BaseException: any exception of the file itself.
     """
-    module, fresh = space.import_file_once("Api", route.file, packages)
+    module, fresh = space.import_file_once("Api", route.effective_file, packages, source=route.file)
     if fresh:
         try:
             _run_init(module)

@@ -27,6 +27,7 @@ from treefold_http._project.coverage import are_prefixes_unchanged, check_covera
 from treefold_http._project.development import build_development_entries, build_missing_host_check
 from treefold_http._project.findings import IS_FINDING, Findings, find_failed_import_file
 from treefold_http._project.loaded_project import LoadedProject
+from treefold_http._project.lost_guards import find_lost_guards
 from treefold_http._project.reuse import (
     are_same_objects,
     group_routes_by_module,
@@ -150,6 +151,7 @@ def _load_project_sources(
     table = _scan_routes(app, former, changed_api_files)
     is_same_table = former is not None and table is former.table
     space = ModuleSpace.get_or_create_space(app.root)
+    space.versions.layers, space.guard = table.layers, None
     space.make_current_root()
     if app.dev:
         patch_import_module_to_track()
@@ -164,9 +166,7 @@ def _load_project_sources(
         handlers = former.handlers if is_same_table else group_routes_by_module(table)
         routes = select_routes_to_load(former, table, modules_to_reimport)
         modules = select_present_routes(former.modules, former, table)
-    modules |= {
-        route: _load_handler_or_failure(space, route, table.packages, findings) for route in routes
-    }
+    modules |= _load_handlers(app, space, table, files, routes, findings)
     for name in sorted(set(modules_to_reimport) - handlers.keys()):
         _reimport_module(space, name, findings)
     _switch_encoder_for_pydantic(space, None if kept is None else modules_to_reimport)
@@ -199,14 +199,18 @@ def _plan_and_compose_project(
     if kept is not None:
         plans = select_present_routes(kept.bare_plans, kept, sources.table)
         asked = select_present_routes(kept.asked, kept, sources.table)
-        files_left = {route.file for route in sources.table.routes}
+        files_left = {route.effective_file for route in sources.table.routes}
         good = {file: one for file, one in kept.good.items() if file in files_left}
     if kept is not None and not sources.is_wrapped_alike:
         others = {r: module for r, module in sources.modules.items() if r not in chosen}
         wrapped = rewrap_plans_in_middleware(app, plans, others, middlewares)
         chosen |= {route: others[route] for route in others.keys() - wrapped.keys()}
         plans |= wrapped
-        good |= {r.file: (good[r.file][0], p) for r, p in wrapped.items() if r.file in good}
+        good |= {
+            r.effective_file: (good[r.effective_file][0], p)
+            for r, p in wrapped.items()
+            if r.effective_file in good
+        }
     plans |= plan_routes(app, chosen, middlewares, findings, asked if app.dev else None)
     modules = sources.modules | chosen
     if app.dev:
@@ -283,8 +287,9 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
         files: the boot files of the project.
     """
     space = ModuleSpace.get_or_create_space(app.root)
+    space.versions.layers = table.layers
     findings = Findings(str(space.root))
-    modules = {route: _load_handler_or_failure(space, route, table.packages, findings)}
+    modules = _load_handlers(app, space, table, files, [route], findings)
     plan_routes(app, modules, files.middlewares, findings)
     return findings.broken[0].error if findings.broken else ""
 
@@ -295,21 +300,48 @@ def load_route_middlewares(app: ProjectRuntime, table: RouteTable, route: Route)
     For tools, as `load_error`.
     """
     space = ModuleSpace.get_or_create_space(app.root)
+    space.versions.layers = table.layers
     module = _load_handler_or_failure(space, route, table.packages, Findings(str(space.root)))
     return module.middlewares if isinstance(module, HandlerModule) else ()
+
+
+def _load_handlers(
+    app: ProjectRuntime,
+    space: ModuleSpace,
+    table: RouteTable,
+    files: BootFiles,
+    routes: Sequence[Route],
+    findings: Findings,
+) -> dict[Route, HandlerModule | BrokenFile]:
+    """Load the files of routes; those of versions that inherit after all others.
+
+    The former routes register what a process has once, and the latter must add nothing to it.
+    """
+    if not table.layers.chains:
+        return {r: _load_handler_or_failure(space, r, table.packages, findings) for r in routes}
+    from treefold_http._modules.inherited import InheritanceGuard
+
+    found: dict[Route, HandlerModule | BrokenFile] = {}
+    for inherits in (False, True):
+        if inherits:
+            space.guard = InheritanceGuard(space, [*app.installed, *files.extensions])
+        for route in routes:
+            if (route.version in table.layers.chains) is inherits:
+                found[route] = _load_handler_or_failure(space, route, table.packages, findings)
+    return {route: found[route] for route in routes}
 
 
 def _load_handler_or_failure(
     space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
 ) -> HandlerModule | BrokenFile:
-    if (known := findings.find_known_failure(route.file)) is not None:
+    if (known := findings.find_known_failure(route.effective_file)) is not None:
         return known
     try:
         return load_handler(space, route, packages)
     except KeyboardInterrupt:
         raise  # Ctrl-C at the terminal ends the boot
     except BaseException as error:
-        return findings.record_failure(route.file, error)
+        return findings.record_failure(route.file, error, effective_file=route.effective_file)
 
 
 def _reimport_module(space: ModuleSpace, name: str, findings: Findings) -> None:
@@ -379,6 +411,10 @@ def _log_boot(project: LoadedProject, former: LoadedProject | None, seconds: flo
                 ", ".join(duplicate.files),
                 extra=IS_FINDING,
             )
+    known = [] if former is None else find_lost_guards(former.table, former.listed)
+    for lost in find_lost_guards(project.table, project.listed):
+        if lost not in known:
+            log.warning("lost guard: %s", lost, extra=IS_FINDING)
     if former is None:
         log.info(
             "booted in %.0f ms: routes %d, middleware %d, files with errors %d, skipped files %d",

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -70,20 +70,26 @@ class Findings:
     def __post_init__(self) -> None:
         self.untried = tuple(self.broken)
 
-    def record_failure(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
+    def record_failure(
+        self, file: str, error: BaseException, *, fatal: bool = False, effective_file: str = ""
+    ) -> BrokenFile:
         """Record a file that failed, and log it unless its cause is logged already.
 
         Args:
             fatal: True for a boot file: it stops a boot, and a reload keeps its previous version.
+            effective_file: `Route.effective_file` of the route that it fails for.
         """
+        place = effective_file or file
         cause = find_failed_import_file(error, self.root) or (file if fatal else f"Api/{file}")
         # a boot file falls back on the entries of the former project
-        kept = self.former is not None and (fatal or self.find_last_good_version(file) is not None)
+        kept = self.former is not None and (fatal or self.find_last_good_version(place) is not None)
         found = build_broken_file(file, error, cause=cause, kept=kept)
+        if place != file:
+            found = replace(found, effective_file=place)
         if fatal and self.former is None:
             self.fatal = found
         self._log_failure(found, error)
-        if (file, found.error) not in [(one.file, one.error) for one in self.broken]:
+        if (place, found.error) not in [(one.place, one.error) for one in self.broken]:
             self.broken.append(found)
         return found
 
@@ -119,8 +125,12 @@ class Findings:
                 )
 
     def find_known_failure(self, file: str) -> BrokenFile | None:
-        """Return the failure of a file without a last good version that is not to be tried."""
-        return next((one for one in self.untried if one.file == file and not one.kept), None)
+        """Return the failure of a file without a last good version that is not to be tried.
+
+        Args:
+            file: `Route.effective_file`.
+        """
+        return next((one for one in self.untried if one.place == file and not one.kept), None)
 
     def record_setting_failure(self, text: str, *, fatal: bool = True) -> None:
         """Record a setting that does not fit the project: it stops a boot; a reload logs it.
@@ -147,7 +157,11 @@ class Findings:
         return f"{self.fatal.file} cannot be used: {self.fatal.error}"
 
     def find_last_good_version(self, file: str) -> tuple[HandlerModule, Plan] | None:
-        """Return the last module and plan of a route's file that loaded without an error."""
+        """Return the last module and plan of a route's file that loaded without an error.
+
+        Args:
+            file: `Route.effective_file`.
+        """
         return self.former.good.get(file) if self.former is not None else None
 
     def build_report(self, table: RouteTable, *, middleware: int) -> BootReport:

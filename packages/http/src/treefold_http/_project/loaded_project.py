@@ -51,7 +51,8 @@ class LoadedProject:
         extensions: objects of `extensions.py`, in order.
         bare_plans: the plans without the header that names a broken file.
         asked: the keys of the providers that each plan has looked for; empty without `dev=True`.
-        good: by file, the last module and plan that loaded; empty without `dev=True`.
+        good: by `Route.effective_file`, the last module and plan that loaded; empty without
+            `dev=True`.
         kept: a cache of values derived from the project, such as OpenAPI documents.
     """
 

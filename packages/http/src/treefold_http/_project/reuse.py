@@ -22,7 +22,7 @@ def group_routes_by_module(table: RouteTable) -> dict[str, list[Route]]:
     """Return the routes of each handler module, by its dotted name."""
     names: dict[str, list[Route]] = {}
     for route in table.routes:
-        folder = f"Api/{route.file.removesuffix('.py')}"
+        folder = f"Api/{route.effective_file.removesuffix('.py')}"
         names.setdefault(folder_to_package_name(folder), []).append(route)
     return names
 
@@ -37,7 +37,7 @@ def select_routes_to_load(
         stale: the modules that are imported again.
     """
     new = [route for route in table.routes if route not in former.modules]
-    failed = {f"Api/{broken.file}" for broken in former.report.broken}
+    failed = {f"Api/{broken.place}" for broken in former.report.broken}
     names = {*stale, *(folder_to_package_name(file.removesuffix(".py")) for file in failed)}
     again = [route for name in names & former.handlers.keys() for route in former.handlers[name]]
     if table is former.table:

@@ -52,8 +52,10 @@ def plan_routes(
                     plans[route] = compose_route_plan(app, route, module, middlewares)
                     continue
                 except Exception as error:  # reading a signature runs user code
-                    module = findings.record_failure(route.file, error)
-        if (good := findings.find_last_good_version(route.file)) is None:
+                    module = findings.record_failure(
+                        route.file, error, effective_file=route.effective_file
+                    )
+        if (good := findings.find_last_good_version(route.effective_file)) is None:
             plans[route] = build_broken_file_plan(app, route, module.error, middlewares)
             continue
         modules[route], former = good
@@ -90,12 +92,12 @@ def collect_last_good_plans(
     findings: Findings,
 ) -> dict[str, tuple[HandlerModule, Plan]]:
     """Return, by file, the last module and plan that loaded, once routes are planned."""
-    lost = {broken.file for broken in findings.broken if not broken.kept}
+    lost = {broken.place for broken in findings.broken if not broken.kept}
     good = dict(former)
     for route, module in modules.items():
-        good.pop(route.file, None)
-        if isinstance(module, HandlerModule) and route.file not in lost:
-            good[route.file] = (module, plans[route])
+        good.pop(route.effective_file, None)
+        if isinstance(module, HandlerModule) and route.effective_file not in lost:
+            good[route.effective_file] = (module, plans[route])
     return good
 
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from treefold_http._modules.import_graph import find_referenced_modules, parse_imports
 from treefold_http._modules.source_loader import SourceLoader
-from treefold_http._reload.import_graph import find_referenced_modules, parse_imports
 
 _HANDLERS = "Api."
 

@@ -36,8 +36,8 @@ class SourceOnlyLoader(SourceLoader):
     def get_code(self, fullname: str) -> CodeType | None:
         """Compile the source and remove its bytecode."""
         path = self.get_filename(fullname)
-        self._text = self.get_data(path)
-        code = self.source_to_code(self._text, path)
+        text = self._text = self.get_data(path)
+        code = self.space.versions.share_code(path, text, lambda: self.source_to_code(text, path))
         remove_bytecode(path)
         return code
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
 from types import ModuleType
 
+from treefold_http._modules.import_graph import transitive_closure
 from treefold_http._modules.modules import folder_to_package_name
-from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._runtime.boot_report import BrokenFile
 
@@ -120,8 +120,14 @@ def path_to_module_name(file: str) -> str:
 
 def collect_kept_module_names(broken: Iterable[BrokenFile]) -> set[str]:
     """Return the module names of those broken files whose former version still serves."""
-    files = [one for one in broken if one.kept]
+    return {path_to_module_name(file) for one in broken if one.kept for file in _list_files(one)}
+
+
+def _list_files(one: BrokenFile) -> Iterable[str]:
+    if one.effective_file:  # the module of the base may be sound
+        version, base = one.effective_file.partition("/")[0], one.file.partition("/")[0]
+        cause = one.cause.removeprefix(f"Api/{base}/")
+        moved = one.cause if cause == one.cause else f"Api/{version}/{cause}"
+        return (f"Api/{one.effective_file}", moved)
     # a handler's `file` is below `Api/` and that of a boot file below the root: both are tried
-    return {
-        path_to_module_name(f) for one in files for f in (f"Api/{one.file}", one.file, one.cause)
-    }
+    return (f"Api/{one.file}", one.file, one.cause)

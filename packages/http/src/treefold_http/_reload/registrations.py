@@ -9,56 +9,18 @@ container that is the same counts if it keeps functions or classes of the former
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType, ModuleType
-from typing import Any, TypeAlias, cast
 
-Container: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
-Contents: TypeAlias = dict[int, tuple[Container, Container]]
-"""By identity, the containers of a module with copies of them."""
-
-_CONTAINERS = (list, dict, set)
-_DEPTH = 3
-"""Levels below a global that are searched: `{"events": {"created": [handler]}}` has three."""
-_LONGEST = 1000
-"""Most elements of a container that are searched for further containers."""
-
-
-def snapshot_containers(module: ModuleType, project_modules: Collection[str]) -> Contents:
-    """Return the containers that the globals of a module lead to, with shallow copies.
-
-    Args:
-        module: the module.
-        project_modules: the modules of the project: only objects of their classes are looked into.
-    """
-    found: Contents = {}
-    for name, value in list(vars(module).items()):
-        # `__builtins__` and `__path__` are containers that the code of the module has not made
-        if not name.startswith("__"):
-            _collect_containers(value, project_modules, found, _DEPTH)
-    return found
-
-
-def _collect_containers(value: Any, own: Collection[str], found: Contents, depth: int) -> None:
-    if isinstance(value, _CONTAINERS):
-        container = cast("Container", value)
-        if id(container) in found:
-            return
-        # the container itself is kept too: the id of one that was freed may return for another
-        found[id(container)] = (container, container.copy())
-        inner: Iterable[Any] = container.values() if isinstance(container, dict) else container
-        values = list(inner)[:_LONGEST] if depth else []
-    elif depth and _read_module_name(value if isinstance(value, type) else type(value)) in own:
-        # A slotted object has no dictionary: its containers are not seen.
-        values = [v for k, v in list(getattr(value, "__dict__", {}).items()) if k[:2] != "__"]
-    else:
-        return
-    for each in values:
-        _collect_containers(each, own, found, depth - 1)
-
-
-def _read_module_name(value: Any) -> Any:
-    return getattr(value, "__module__", None)
+from treefold_http._modules.containers import (
+    Container,
+    Contents,
+    contains_objects_from,
+    has_same_items,
+    list_values,
+    restore_container,
+    snapshot_containers,
+)
 
 
 def holds_objects_from(
@@ -66,7 +28,7 @@ def holds_objects_from(
 ) -> bool:
     """Return True if a container that a module leads to holds an object of some other modules."""
     return any(
-        _contains_objects_from(container, names)
+        contains_objects_from(container, names)
         for container, _ in snapshot_containers(module, project_modules).values()
     )
 
@@ -93,7 +55,7 @@ class Registrations:
             key
             for name, contents in self._before.items()
             for key, (_, copy) in contents.items()
-            if name in last and key in last[name] and not _has_same_items(last[name][key][1], copy)
+            if name in last and key in last[name] and not has_same_items(last[name][key][1], copy)
         }
 
     def find_module_with_changed_containers(self, imported_modules: Collection[str]) -> str | None:
@@ -112,8 +74,8 @@ class Registrations:
         """
         for name, contents in self._before.items():
             for key, (container, copy) in contents.items():
-                if not _has_same_items(container, copy) and (
-                    key not in self._moving or _contains_objects_from(container, imported_modules)
+                if not has_same_items(container, copy) and (
+                    key not in self._moving or contains_objects_from(container, imported_modules)
                 ):
                     yield name, container, copy
 
@@ -131,12 +93,12 @@ class Registrations:
             for key, (_, copy) in contents.items():
                 kept = {
                     id(value)
-                    for value in _list_values(copy)
+                    for value in list_values(copy)
                     if isinstance(value, (FunctionType, type)) and value.__module__ in stale_modules
                 }
                 if kept and name in self._last:
                     last = self._last[name].get(key)
-                    kept.intersection_update(map(id, _list_values(last[1]) if last else ()))
+                    kept.intersection_update(map(id, list_values(last[1]) if last else ()))
                 if kept:
                     return name
         return None
@@ -148,41 +110,7 @@ class Registrations:
             imported_modules: the modules that were imported.
         """
         for _, container, copy in self._list_changed(imported_modules):
-            if isinstance(container, list):
-                container[:] = cast("list[Any]", copy)
-            elif isinstance(container, dict):
-                former = cast("dict[Any, Any]", copy)
-                # no `clear()` first: requests in other threads would find it empty for a moment
-                for key in container.keys() - former.keys():
-                    del container[key]
-                container.update(former)
-            else:
-                container &= cast("set[Any]", copy)
-                container |= cast("set[Any]", copy)
-
-
-def _has_same_items(one: Container, other: Container) -> bool:
-    if len(one) != len(other):
-        return False
-    if isinstance(one, dict):
-        table = cast("dict[Any, Any]", other)
-        # by identity: an equal object of the new module is another one, and `==` may run any code
-        return all(key in table and table[key] is value for key, value in list(one.items()))
-    if isinstance(one, set):
-        return one == other
-    # not strict: a request in another thread may append after the comparison of the lengths
-    return all(a is b for a, b in zip(one, other, strict=False))
-
-
-def _list_values(container: Container) -> list[Any]:
-    return list(container.values() if isinstance(container, dict) else container)
-
-
-def _contains_objects_from(container: Container, fresh: Collection[str]) -> bool:
-    return any(
-        _read_module_name(v if hasattr(v, "__name__") else type(v)) in fresh
-        for v in _list_values(container)
-    )
+            restore_container(container, copy)
 
 
 def find_extended_class(

@@ -14,14 +14,15 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._modules.containers import Contents, snapshot_containers
+from treefold_http._modules.import_graph import transitive_closure
+from treefold_http._modules.import_watch import ImportWatch
 from treefold_http._modules.modules import ModuleSpace, patch_import_functions
 from treefold_http._plans.installed import wants_installed_extensions
 from treefold_http._project.boot import keep_project_with_failures, load_project
 from treefold_http._project.findings import build_broken_file
 from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._redis.users import reset_used_servers
-from treefold_http._reload.import_graph import transitive_closure
-from treefold_http._reload.import_watch import ImportWatch
 from treefold_http._reload.later_imports import (
     ImportLater,
     choose_modules_to_import_later,
@@ -37,12 +38,7 @@ from treefold_http._reload.plan import (
     is_compiled,
     path_to_module_name,
 )
-from treefold_http._reload.registrations import (
-    Contents,
-    Registrations,
-    find_extended_class,
-    snapshot_containers,
-)
+from treefold_http._reload.registrations import Registrations, find_extended_class
 from treefold_http._reload.restart import (
     ExcludedChanges,
     ModulesExcluded,

@@ -22,6 +22,8 @@ class BrokenFile:
         traceback: the formatted traceback.
         cause: the file to fix, below the application root: `file` itself or a module it imports.
         kept: True if the previous version of the file still serves, after a reload.
+        effective_file: `file` as in a copy of the version that it fails in, where that inherits it
+            from another one; else empty.
     """
 
     file: str
@@ -29,6 +31,12 @@ class BrokenFile:
     traceback: str
     cause: str = ""
     kept: bool = False
+    effective_file: str = ""
+
+    @property
+    def place(self) -> str:
+        """The path that a copy of its version would have: `file` unless it is inherited."""
+        return self.effective_file or self.file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,10 +85,10 @@ def describe_routes(
     ids = assign_operation_ids(places)
     read = SourceReader()
     found: list[RouteDescription] = []
-    broken = {broken.file for broken in project.report.broken}
+    broken = {broken.place for broken in project.report.broken}
     for route, place, _ in places:
         module = project.modules[route]
-        if not isinstance(module, HandlerModule) or route.file in broken:
+        if not isinstance(module, HandlerModule) or route.effective_file in broken:
             continue
         try:
             contract = project.plans[route].contract

@@ -110,6 +110,17 @@ class Registry:
             reference.target = new
             reference.action(new)
 
+    def list_module_models(self, root: str | os.PathLike[str], module: str) -> list[str]:
+        """Return the names of the models that a module defines, in a space.
+
+        Args:
+            root: the folder of the space.
+            module: a dotted name.
+        """
+        space = os.path.join(os.path.realpath(root), "")
+        with self._lock:
+            return [meta.name for key, meta in self._models.items() if key[:2] == (space, module)]
+
     def group_related_modules(self, root: str | os.PathLike[str]) -> list[frozenset[str]]:
         """Return the groups of modules whose models are connected by relations, in a space."""
         space = os.path.join(os.path.realpath(root), "")

@@ -226,6 +226,10 @@ class Databases:
         """Forget the models of modules that change; the answer takes back what did not."""
         return registry.unregister_module_models(self._root, modules)
 
+    def find_definitions(self, module: str) -> Sequence[str]:
+        """Return the models that a module defines: a process has each of them once."""
+        return [f"the model {name}" for name in registry.list_module_models(self._root, module)]
+
     def related(self) -> Collection[Collection[str]]:
         """Return the groups of modules whose models are connected by relations."""
         return registry.group_related_modules(self._root)

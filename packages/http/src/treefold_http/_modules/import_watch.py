@@ -30,6 +30,8 @@ _WATCHED: tuple[tuple[Any, str, str], ...] = (
     (logging.Logger, "addHandler", "adds a logging handler"),
     *([(sqlite3, "connect", "opens a connection of sqlite3")] if sqlite3 is not None else ()),
 )
+PROCESS_WIDE = tuple(each for each in _WATCHED if each[0] in (atexit, signal, logging.Logger))
+"""Those of which a process has one: threads and connections may be of a single module."""
 # taken before a watch replaces them: a wrapper compares the function it wraps with these
 _set_signal = signal.signal
 _connect = None if sqlite3 is None else sqlite3.connect
@@ -40,12 +42,14 @@ class ImportWatch:
 
     Args:
         root: the application root.
+        watched: the functions to watch: their owner, their name and a text.
 
     Attributes:
         seen: by path below the root, the first thing that the import of a module started.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, watched: Sequence[tuple[Any, str, str]] = _WATCHED) -> None:
+        self._watched = watched
         self._prefix = os.path.join(root, "")
         self._thread = threading.get_ident()
         self._plain: list[tuple[Any, str, Any]] = []
@@ -53,7 +57,7 @@ class ImportWatch:
 
     def __enter__(self) -> ImportWatch:
         self._thread = threading.get_ident()
-        for owner, name, text in _WATCHED:
+        for owner, name, text in self._watched:
             plain = getattr(owner, name)
             self._plain.append((owner, name, plain))
             setattr(owner, name, self._wrap_to_record_calls(plain, text))

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from treefold_http._reload.import_graph import (
+from treefold_http._modules.import_graph import (
     find_referenced_modules,
     parse_imports,
     transitive_closure,
