@@ -21,10 +21,17 @@ if TYPE_CHECKING:
         fill_folder as fill_folder,
     )
     from treefold_scaffold._version_copy import write_version as write_version
+    from treefold_scaffold._version_delete import delete_version as delete_version
     from treefold_scaffold._version_diff import (
         VersionDiff as VersionDiff,
         compare_versions as compare_versions,
         local_services as local_services,
+    )
+    from treefold_scaffold._version_overlay import (
+        FlattenPlan as FlattenPlan,
+        flatten_version as flatten_version,
+        plan_flatten as plan_flatten,
+        plan_overlay as plan_overlay,
     )
     from treefold_scaffold._version_plan import (
         Action as Action,
@@ -33,14 +40,22 @@ if TYPE_CHECKING:
         plan_version as plan_version,
         version_name as version_name,
     )
+    from treefold_scaffold._version_relative import (
+        RelativeFile as RelativeFile,
+        plan_relative as plan_relative,
+        write_relative as write_relative,
+    )
 
 # Imported at first use: a command needs one of them.
 _LATER = {
     "_handler": ("Created", "Exists", "create_handler"),
     "_project": ("create_project", "fill_folder"),
     "_version_copy": ("write_version",),
+    "_version_delete": ("delete_version",),
     "_version_diff": ("VersionDiff", "compare_versions", "local_services"),
+    "_version_overlay": ("FlattenPlan", "flatten_version", "plan_flatten", "plan_overlay"),
     "_version_plan": ("Action", "Entry", "VersionPlan", "plan_version", "version_name"),
+    "_version_relative": ("RelativeFile", "plan_relative", "write_relative"),
 }
 
 

@@ -5,34 +5,39 @@ out of it. Reads folder names only and writes nothing.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from treefold_router import parameter_name, version_number
 from treefold_scaffold._errors import ScaffoldError
 
 
-def find_latest_version(api: Path) -> str | None:
+def find_latest_version(api: Path, *, unserved: Collection[str] = ()) -> str | None:
     """Name the version folder with the highest number.
 
     Args:
         api: the folder `Api/`.
+        unserved: versions that do not count.
 
     Returns:
         The folder's name, or None when there is no version; of `v01` and `v1` it is `v1`.
     """
-    numbered = ((version_number(name), -len(name), name) for name in _list_folders(api))
+    names = (name for name in _list_folders(api) if name not in unserved)
+    numbered = ((version_number(name), -len(name), name) for name in names)
     versions = ((number, length, name) for number, length, name in numbered if number is not None)
     return max(versions, default=(0, 0, None))[2]
 
 
-def resolve_folder(api: Path, version: str, *, folders: Iterable[str]) -> Path:
+def resolve_folder(
+    api: Path, version: str, *, folders: Iterable[str], inherited: Collection[str] = ()
+) -> Path:
     """Find or name the folder for `folders` below `version`.
 
     Args:
         api: the folder `Api/`.
         version: a version name.
         folders: folder names as `parse_path` gives them.
+        inherited: POSIX paths below `api` of folders that the version inherits, as in a copy.
 
     Returns:
         A path below `api`; an existing folder that differs only in case is used.
@@ -43,7 +48,9 @@ def resolve_folder(api: Path, version: str, *, folders: Iterable[str]) -> Path:
     """
     place = _require_inside_api(api, _resolve_version_folder(api, version))
     for folder in folders:
-        place = _require_inside_api(api, place / _match_existing_folder_name(place, folder))
+        names = {*_list_folders(place), *_list_inherited(api, place, inherited)}
+        name = _match_existing_folder_name(sorted(names), folder)
+        place = _require_inside_api(api, place / name)
     return place
 
 
@@ -54,8 +61,15 @@ def _resolve_version_folder(api: Path, name: str) -> Path:
     return api / name
 
 
-def _match_existing_folder_name(parent: Path, wanted: str) -> str:
-    names = _list_folders(parent)
+def _list_inherited(api: Path, place: Path, inherited: Collection[str]) -> Iterator[str]:
+    above = place.relative_to(api).as_posix()
+    for path in inherited:
+        parent, _, name = path.rpartition("/")
+        if parent == above:
+            yield name
+
+
+def _match_existing_folder_name(names: Sequence[str], wanted: str) -> str:
     if wanted in names:
         return wanted
     same = [name for name in names if name.lower() == wanted.lower()]

@@ -24,6 +24,8 @@ from libcst.metadata import (
 
 from treefold_scaffold._errors import SourceError
 
+Edit = tuple[int, int, str]
+
 _API = "Api"
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 _BOM = b"\xef\xbb\xbf"
@@ -64,7 +66,30 @@ def rewrite_imports(source: bytes, rename: VersionRename) -> tuple[bytes, int]:
 
     Source: interface specification, 'Versioning': the new version uses its own local services.
     """
-    text, encoding = _decode_source(source)
+    wrapper = parse_with_metadata(source)
+    edits = sorted(set(_VersionEditCollector(wrapper, rename).collect_edits()))
+    return apply_edits(source, edits), len(edits)
+
+
+def find_version_lines(source: bytes, rename: VersionRename) -> tuple[int, ...]:
+    """Return the lines that `rewrite_imports` would change.
+
+    Raises:
+        SourceError: as `rewrite_imports`.
+    """
+    wrapper = parse_with_metadata(source)
+    data = wrapper.module.code.encode()
+    starts = {start for start, _, _ in _VersionEditCollector(wrapper, rename).collect_edits()}
+    return tuple(sorted({data.count(b"\n", 0, start) + 1 for start in starts}))
+
+
+def parse_with_metadata(source: bytes) -> MetadataWrapper:
+    """Parse a file so that positions are those in its text as UTF-8.
+
+    Raises:
+        SourceError: as `rewrite_imports`.
+    """
+    text, _ = _decode_source(source)
     # libcst drops a lone carriage return; a line feed instead keeps every position.
     readable = re.sub(r"\r(?!\n)", "\n", text)
     try:
@@ -73,12 +98,21 @@ def rewrite_imports(source: bytes, rename: VersionRename) -> tuple[bytes, int]:
         raise SourceError(f"line {error.raw_line}: {error.message}") from error
     if wrapper.module.code != readable:
         raise SourceError("line 1: the file does not survive being read; reformat it")
-    edits = sorted(set(_VersionEditCollector(wrapper, rename).collect_edits()))
+    return wrapper
+
+
+def apply_edits(source: bytes, edits: Sequence[Edit]) -> bytes:
+    """Return a source with parts of it replaced, in its own encoding.
+
+    Args:
+        edits: start, end and text of each, sorted; positions in the text as UTF-8.
+    """
+    text, encoding = _decode_source(source)
     data = text.encode()
     for start, end, replacement in reversed(edits):
         data = data[:start] + replacement.encode() + data[end:]
     body = data.decode().encode(encoding)
-    return (_BOM + body if source.startswith(_BOM) else body), len(edits)
+    return _BOM + body if source.startswith(_BOM) else body
 
 
 def _decode_source(source: bytes) -> tuple[str, str]:
@@ -89,9 +123,6 @@ def _decode_source(source: bytes) -> tuple[str, str]:
     if text.encode(encoding) != body:
         raise SourceError(f"line 1: encoding {encoding!r} does not write what it reads; use UTF-8")
     return text, encoding
-
-
-_Edit = tuple[int, int, str]
 
 
 @dataclass(slots=True)
@@ -123,9 +154,9 @@ class _VersionEditCollector(libcst.CSTVisitor):
         self._calls: list[libcst.Call] = []
         self._annotations: list[libcst.SimpleString] = []
         self._declares_global = False
-        self._found: list[_Edit] = []
+        self._found: list[Edit] = []
 
-    def collect_edits(self) -> Iterator[_Edit]:
+    def collect_edits(self) -> Iterator[Edit]:
         self._module.visit(self)
         renames = self._can_bind_new_version_name()
         for alias in self._bound.aliases:
@@ -143,7 +174,7 @@ class _VersionEditCollector(libcst.CSTVisitor):
 
     def visit_Import(self, node: libcst.Import) -> bool:
         for alias in node.names:
-            parts = _split_dotted_name(alias.name)
+            parts = split_dotted_name(alias.name)
             if parts[0].value != _API:
                 continue
             if len(parts) > 1 and parts[1].value == self._rename.old:
@@ -154,7 +185,7 @@ class _VersionEditCollector(libcst.CSTVisitor):
         return False
 
     def visit_ImportFrom(self, node: libcst.ImportFrom) -> bool:
-        parts = _split_dotted_name(node.module) if node.module else []
+        parts = split_dotted_name(node.module) if node.module else []
         above = self._resolve_relative_package(len(node.relative))
         if above is None:
             return False
@@ -223,7 +254,7 @@ class _VersionEditCollector(libcst.CSTVisitor):
             isinstance(parent, libcst.Arg) and parent.keyword is name
         )
 
-    def _edit_use(self, name: libcst.Name, *, renames: bool) -> Iterator[_Edit]:
+    def _edit_use(self, name: libcst.Name, *, renames: bool) -> Iterator[Edit]:
         if self._is_attribute_or_keyword_name(name):
             return
         if name.value in self._bound.roots:
@@ -252,7 +283,7 @@ class _VersionEditCollector(libcst.CSTVisitor):
             scope = scope.parent if scope.parent is not scope else None
         return False
 
-    def _edit_import_call(self, call: libcst.Call) -> Iterator[_Edit]:
+    def _edit_import_call(self, call: libcst.Call) -> Iterator[Edit]:
         found: Any = self._qualified.get(call.func)
         names: Any = found() if callable(found) else found  # libcst answers lazily
         if not any(name.name in _IMPORTERS for name in names or ()):
@@ -262,9 +293,9 @@ class _VersionEditCollector(libcst.CSTVisitor):
             if keyword in ("name", "package") or (keyword is None and position < 2):
                 yield from self._edit_module_text(argument.value)
 
-    def _edit_module_text(self, text: libcst.BaseExpression) -> Iterator[_Edit]:
+    def _edit_module_text(self, text: libcst.BaseExpression) -> Iterator[Edit]:
         """Edit the version in a string that is a module name, or its start."""
-        node = _find_leftmost_operand(text)
+        node = find_leftmost_operand(text)
         span = self._spans.get(node)
         if span is None or not isinstance(
             node, libcst.SimpleString | libcst.ConcatenatedString | libcst.FormattedString
@@ -280,7 +311,7 @@ class _VersionEditCollector(libcst.CSTVisitor):
             start = span.start + len(source[: match.start("version")].encode())
             yield start, start + len(self._rename.old), self._rename.new
 
-    def _edit_annotation(self, node: libcst.SimpleString, *, renames: bool) -> Iterator[_Edit]:
+    def _edit_annotation(self, node: libcst.SimpleString, *, renames: bool) -> Iterator[Edit]:
         source = self._module.code_for_node(node)
         start = self._spans[node].start
         old = self._rename.old
@@ -301,12 +332,13 @@ class _VersionEditCollector(libcst.CSTVisitor):
         kept = len(self._rename.package) - dots + 1
         return self._rename.package[:kept] if kept > 0 else None
 
-    def _make_edit(self, node: libcst.CSTNode, new: str) -> _Edit:
+    def _make_edit(self, node: libcst.CSTNode, new: str) -> Edit:
         span = self._spans[node]
         return span.start, span.start + span.length, new
 
 
-def _split_dotted_name(node: libcst.BaseExpression) -> list[libcst.Name]:
+def split_dotted_name(node: libcst.BaseExpression) -> list[libcst.Name]:
+    """Return the names of a dotted name; none for another expression."""
     names: list[libcst.Name] = []
     while isinstance(node, libcst.Attribute):
         names.insert(0, node.attr)
@@ -314,7 +346,7 @@ def _split_dotted_name(node: libcst.BaseExpression) -> list[libcst.Name]:
     return [node, *names] if isinstance(node, libcst.Name) else names
 
 
-def _find_leftmost_operand(node: libcst.BaseExpression) -> libcst.BaseExpression:
+def find_leftmost_operand(node: libcst.BaseExpression) -> libcst.BaseExpression:
     """Return the start of a text: `"Api.v1."` in `"Api.v1." + x` or `"Api.v1.{}".format(x)`."""
     while True:
         if isinstance(node, libcst.BinaryOperation | libcst.ConcatenatedString):
@@ -329,8 +361,8 @@ def _find_type_strings(node: libcst.CSTNode) -> Iterator[libcst.SimpleString]:
     """Yield the strings in an annotation that are types; those in `Literal[...]` are values."""
     if isinstance(node, libcst.SimpleString):
         yield node
-    elif isinstance(node, libcst.Subscript) and _split_dotted_name(node.value)[-1:]:
-        last = _split_dotted_name(node.value)[-1].value
+    elif isinstance(node, libcst.Subscript) and split_dotted_name(node.value)[-1:]:
+        last = split_dotted_name(node.value)[-1].value
         kept = {"Literal": 0, "Annotated": 1}.get(last, len(node.slice))
         for element in node.slice[:kept]:
             yield from _find_type_strings(element)

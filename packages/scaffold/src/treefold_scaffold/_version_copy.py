@@ -16,7 +16,7 @@ from typing import Any
 from treefold_scaffold._errors import ScaffoldError
 from treefold_scaffold._version_plan import Action, Entry, VersionPlan
 
-_DRAFT = ".treefold-version-"
+DRAFT = ".treefold-version-"
 
 
 def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
@@ -36,21 +36,21 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
     api = Path(app_dir, "Api")
     target = api / plan.target
     with lock_api(api):
-        home = _choose_draft_parent(Path(app_dir), api)
-        for leftover in home.glob(f"{_DRAFT}*"):
-            _remove_tree(leftover)
-        draft = home / f"{_DRAFT}{secrets.token_hex(4)}"
+        home = choose_draft_parent(Path(app_dir), api)
+        for leftover in home.glob(f"{DRAFT}*"):
+            remove_tree(leftover)
+        draft = home / f"{DRAFT}{secrets.token_hex(4)}"
         try:
             draft.mkdir()
         except OSError as error:
             error.filename = str(target)  # not the name of the hidden folder
             raise
         try:
-            _write_entries(draft / plan.target, plan, source=api / plan.source)
+            _write_entries(draft / plan.target, plan, api=api)
             _rename_draft(draft / plan.target, target)
             target.chmod(plan.mode)  # last: a read-only folder cannot be moved to another parent
         finally:  # Ctrl-C leaves nothing behind either
-            _remove_tree(draft)
+            remove_tree(draft)
     return target
 
 
@@ -76,22 +76,31 @@ def lock_api(api: Path) -> Generator[None, None, None]:
         os.close(folder)
 
 
-def _choose_draft_parent(root: Path, api: Path) -> Path:
+def choose_draft_parent(root: Path, api: Path) -> Path:
+    """Return the folder for drafts of versions."""
     # Beside `Api/`, so that a watcher or a scan never sees a draft; but a rename needs one disk.
     return root if root.stat().st_dev == api.stat().st_dev else api
 
 
-def _write_entries(folder: Path, plan: VersionPlan, *, source: Path) -> None:
+def _write_entries(folder: Path, plan: VersionPlan, *, api: Path) -> None:
     folder.mkdir()
     for entry in plan.entries:
-        _write_entry(folder / entry.path, entry, source=source / entry.path)
+        source = api / (entry.layer or plan.source) / entry.path
+        write_entry(folder / entry.path, entry, source=source)
     # Modes last, inner folders first: a read-only folder accepts no files.
     for entry in reversed(plan.entries):
         if entry.action is Action.FOLDER:
             (folder / entry.path).chmod(entry.mode)
 
 
-def _write_entry(place: Path, entry: Entry, *, source: Path) -> None:
+def write_entry(place: Path, entry: Entry, *, source: Path) -> None:
+    """Write one entry of a plan.
+
+    Args:
+        place: its path.
+        entry: the entry.
+        source: the file that an unchanged copy is made of.
+    """
     if entry.action is Action.FOLDER:
         place.mkdir()
         return
@@ -111,7 +120,9 @@ def _rename_draft(draft: Path, target: Path) -> None:
     draft.rename(target)
 
 
-def _remove_tree(folder: Path) -> None:
+def remove_tree(folder: Path) -> None:
+    """Remove a folder with all that is in it, read-only folders too."""
+
     def unlock(remove: Any, path: str, _error: object) -> None:
         with contextlib.suppress(OSError):
             os.chmod(os.path.dirname(path), stat.S_IRWXU)

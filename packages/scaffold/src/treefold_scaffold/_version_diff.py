@@ -12,7 +12,8 @@ from pathlib import Path
 
 from treefold_router import Route, RouteTable
 from treefold_scaffold._errors import ScaffoldError
-from treefold_scaffold._version_plan import rewrite_version_in_source, walk_entries
+from treefold_scaffold._layered_tree import list_effective_entries, read_layers
+from treefold_scaffold._version_plan import rewrite_version_in_source
 
 _PARAMETER = re.compile(r"\{[^/]*\}")
 
@@ -62,7 +63,7 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
             raise ScaffoldError(f"No version {name!r} in 'Api'; 'treefold version list' shows them")
     table = RouteTable.scan(api)
     old, new = (_map_version_routes(table, name) for name in (first, second))
-    before, after = (dict(local_services(api / name)) for name in (first, second))
+    before, after = (dict(local_services(api, name)) for name in (first, second))
     both = [(old[key], new[key]) for key in old.keys() & new.keys()]
     return VersionDiff(
         added=_find_routes_only_in_first(new, old),
@@ -80,21 +81,25 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
             sorted(
                 file
                 for file in before.keys() & after.keys()
-                if _differs_beyond_version(api, f"{first}/{file}", f"{second}/{file}")
+                if _differs_beyond_version(api, before[file], after[file])
             )
         ),
     )
 
 
-def local_services(version: Path) -> Iterator[tuple[str, Path]]:
+def local_services(api: Path, version: str) -> Iterator[tuple[str, str]]:
     """Yield the files of the local services of a version: those below a folder `Services`.
 
     Yields:
-        The POSIX path below the version folder, and the path.
+        The POSIX path below the version folder, and the path of the file below `Api/`, which is in
+        another version folder if it is inherited.
+
+    Raises:
+        RouterError: a `version.toml` is invalid.
     """
-    for path, entry in walk_entries(version):
-        if "Services" in path.split("/")[:-1] and entry.is_file():
-            yield path, Path(entry.path)
+    for one in list_effective_entries(api, version, read_layers(api)):
+        if "Services" in one.path.split("/")[:-1] and one.entry.is_file():
+            yield one.path, f"{one.layer}/{one.path}"
 
 
 def _map_version_routes(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
@@ -111,6 +116,8 @@ def _find_routes_only_in_first(
 
 
 def _differs_beyond_version(api: Path, first: str, second: str) -> bool:
+    if first == second:  # inherited by one of them, or by both
+        return False
     before, after = ((api / file).read_bytes() for file in (first, second))
     if before == after:
         return False

@@ -17,6 +17,7 @@ from pathlib import Path
 from treefold_router import method_of, version_number
 from treefold_scaffold._computed_imports import find_computed_import_lines
 from treefold_scaffold._errors import ScaffoldError, SourceError
+from treefold_scaffold._layered_tree import LayeredEntry, list_effective_entries, read_layers
 from treefold_scaffold._place import find_latest_version
 from treefold_scaffold._templates import EMPTY_HANDLER, EMPTY_SOCKET
 
@@ -31,6 +32,7 @@ class Action(Enum):
     REWRITTEN = "rewrite"
     EMPTIED = "empty"
     LINKED = "link"
+    WRITTEN = "write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class Entry:
         mode: permission bits of the source.
         content: the new content; the target of a link, as bytes; None for an unchanged copy of
             the source.
+        layer: the version folder that holds the source.
         places: number of imports and uses changed to the new version.
         computed: lines of imports whose name is computed: they may still lead to another version.
     """
@@ -51,6 +54,7 @@ class Entry:
     action: Action
     mode: int = 0
     content: bytes | None = None
+    layer: str = ""
     places: int = 0
     computed: tuple[int, ...] = ()
 
@@ -86,6 +90,7 @@ def plan_version(
     Raises:
         ScaffoldError: there is such a version already or no source, or a file of the source is
             not Python. The message names the file and the line.
+        RouterError: a `version.toml` is invalid.
         OSError: a file cannot be read.
 
     Source: interface specification, 'Versioning'.
@@ -95,11 +100,12 @@ def plan_version(
         message = f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
         raise ScaffoldError(message)
     new = version_name(target)
-    old = _choose_source_version(api, source)
-    _require_unused_version(api, new)
+    old = choose_source_version(api, source)
+    require_unused_version(api, new)
     folder = api / old
+    entries = list_effective_entries(api, old, read_layers(api))
     found = tuple(
-        _plan_empty_endpoints(folder) if empty else _plan_copied_entries(folder, old=old, new=new)
+        _plan_empty_endpoints(api, entries) if empty else plan_copied_entries(api, entries, new=new)
     )
     return VersionPlan(
         source=old, target=new, mode=stat.S_IMODE(folder.stat().st_mode), entries=found
@@ -117,7 +123,12 @@ def version_name(text: str) -> str:
     return f"v{match[1]}"
 
 
-def _choose_source_version(api: Path, wanted: str | None) -> str:
+def choose_source_version(api: Path, wanted: str | None) -> str:
+    """Return the name of the version to copy: the latest unless another one is wanted.
+
+    Raises:
+        ScaffoldError: there is no such version.
+    """
     if wanted is None:
         if (latest := find_latest_version(api)) is None:
             raise ScaffoldError(
@@ -131,48 +142,78 @@ def _choose_source_version(api: Path, wanted: str | None) -> str:
     return name
 
 
-def _require_unused_version(api: Path, name: str) -> None:
+def require_unused_version(api: Path, name: str) -> None:
+    """Refuse a version whose number is taken.
+
+    Raises:
+        ScaffoldError: the message names the folder.
+    """
     wanted = version_number(name)
     for entry in sorted(os.listdir(api)):
         if entry.lower() == name or version_number(entry) == wanted:
             raise ScaffoldError(f"Target 'Api/{entry}' exists; choose another number or remove it")
 
 
-def _plan_empty_endpoints(folder: Path) -> Iterator[Entry]:
+def _plan_empty_endpoints(api: Path, entries: Sequence[LayeredEntry]) -> Iterator[Entry]:
     kept: list[Entry] = []
-    for path, entry in walk_entries(folder):
+    for one in entries:
+        path, entry = one.path, one.entry
         parts = path.split("/")
         verb = method_of(parts[-1].removesuffix(".py")) if path.endswith(".py") else None
         if verb is None or "Services" in parts[:-1] or not entry.is_file():
             continue
         body = EMPTY_SOCKET if verb == "WEBSOCKET" else EMPTY_HANDLER
         mode = stat.S_IMODE(entry.stat().st_mode)
-        kept.append(Entry(path=path, action=Action.EMPTIED, mode=mode, content=body.encode()))
-    yield from _plan_parent_folders(folder, kept)
+        kept.append(
+            Entry(
+                path=path,
+                action=Action.EMPTIED,
+                mode=mode,
+                content=body.encode(),
+                layer=one.layer,
+            )
+        )
+    yield from _plan_parent_folders(api, kept)
     yield from kept
 
 
-def _plan_parent_folders(folder: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
-    split = [entry.path.split("/") for entry in kept]
-    paths = {"/".join(parts[:depth]) for parts in split for depth in range(1, len(parts))}
-    for path in sorted(paths):
-        mode = stat.S_IMODE(os.stat(folder / path).st_mode)
+def _plan_parent_folders(api: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
+    paths: dict[str, str] = {}
+    for entry in kept:
+        parts = entry.path.split("/")
+        for depth in range(1, len(parts)):
+            paths.setdefault("/".join(parts[:depth]), entry.layer)
+    for path, layer in sorted(paths.items()):
+        mode = stat.S_IMODE(os.stat(api / layer / path).st_mode)
         yield Entry(path=path, action=Action.FOLDER, mode=mode)
 
 
-def _plan_copied_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
-    found = list(walk_entries(folder))
+def plan_copied_entries(api: Path, entries: Sequence[LayeredEntry], *, new: str) -> Iterator[Entry]:
+    """Yield the copies of entries, with the version in their imports replaced.
+
+    Args:
+        api: the folder `Api/`.
+        entries: entries of a version, each in its layer.
+        new: the version that they are copied to.
+
+    Raises:
+        SourceError: a file is not Python; the message names the file and the line.
+    """
     sources = {
-        path: Path(entry.path).read_bytes()
-        for path, entry in found
-        if path.endswith((".py", ".pyi")) and not entry.is_symlink() and entry.is_file()
+        one.path: Path(one.entry.path).read_bytes()
+        for one in entries
+        if one.path.endswith((".py", ".pyi")) and not one.entry.is_symlink() and one.entry.is_file()
     }
-    trees = {path: _parse_source(source, f"Api/{old}/{path}") for path, source in sources.items()}
-    keep_names = any(_imports_version_elsewhere(tree, old) for tree in trees.values())
-    for path, entry in found:
+    layers = {one.path: one.layer for one in entries}
+    trees = {
+        path: parse_source(source, f"Api/{layers[path]}/{path}") for path, source in sources.items()
+    }
+    keep_names = any(_imports_version_elsewhere(tree, layers[p]) for p, tree in trees.items())
+    for one in entries:
+        path, entry, old = one.path, one.entry, one.layer
         if entry.is_symlink():
-            target = os.fsencode(_compute_link_target(folder, entry.path))
-            yield Entry(path=path, action=Action.LINKED, content=target)
+            target = os.fsencode(_compute_link_target(api / old, entry.path))
+            yield Entry(path=path, action=Action.LINKED, content=target, layer=old)
             continue
         info = entry.stat(follow_symlinks=False)
         mode = stat.S_IMODE(info.st_mode)
@@ -194,32 +235,18 @@ def _plan_copied_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]
                 action=action,
                 mode=mode,
                 content=content,
+                layer=old,
                 places=places,
                 computed=computed,
             )
 
 
-def walk_entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield every entry below a folder; links are not followed, and bytecode is left out.
+def parse_source(source: bytes, file: str) -> ast.AST:
+    """Parse a file.
 
-    Yields:
-        The POSIX path below the folder, and the entry; a folder precedes its own entries.
+    Raises:
+        SourceError: it is not Python; the message names the file and the line.
     """
-    pending = [""]
-    while pending:
-        below = pending.pop()
-        with os.scandir(folder / below) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-        for entry in entries:
-            path = f"{below}{entry.name}"
-            if entry.name == "__pycache__" or entry.name.endswith((".pyc", ".pyo")):
-                continue
-            yield path, entry
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(f"{path}/")
-
-
-def _parse_source(source: bytes, file: str) -> ast.AST:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in a string is not an error here

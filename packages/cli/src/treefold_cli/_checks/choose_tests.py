@@ -161,7 +161,7 @@ def _extract_url_path(url: str) -> str:
 
 
 def _build_module_name(route: Route) -> str:
-    return "Api." + route.file.removesuffix(".py").replace("/", ".")
+    return "Api." + route.effective_file.removesuffix(".py").replace("/", ".")
 
 
 def _does_route_serve_url(

@@ -22,6 +22,7 @@ class Kind(Enum):
     DUPLICATE = "dup"
     BROKEN = "broken"
     SKIPPED = "skipped"
+    LAYER = "layer"
     LINT = "lint"
     NOTE = "note"
     DEPLOY = "deploy"
@@ -162,6 +163,7 @@ _PLURAL: Mapping[Kind, str] = {
     Kind.DUPLICATE: "duplicate",
     Kind.BROKEN: "broken",
     Kind.SKIPPED: "skipped",
+    Kind.LAYER: "of layers",
     Kind.LINT: "lint",
     Kind.NOTE: "note",
     Kind.DEPLOY: "of the deployment",

@@ -21,6 +21,7 @@ from treefold_cli._console.version import format_version_line
 COMMANDS = (
     *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor", "test"),
     *("typecheck", "shell", "version create", "version list", "version diff"),
+    *("version flatten", "version relative", "version delete"),
 )
 """The commands in the order of the help.
 
@@ -28,7 +29,7 @@ COMMANDS = (
 `commands/_version.py`.
 """
 
-_GROUPS = {"version": "Create, list and compare versions of the API."}
+_GROUPS = {"version": "Create, compare, flatten and delete versions of the API."}
 _PASS_ON = frozenset({"test", "typecheck"})
 """Commands that hand options they do not know to the tool they run."""
 

@@ -21,6 +21,11 @@ from treefold_cli._checks.broken_files import (
 )
 from treefold_cli._checks.deployment import find_deploy_problems
 from treefold_cli._checks.findings import ENVIRONMENT, FORMATS, Kind, Problem, Report, render_report
+from treefold_cli._checks.layers import (
+    find_layer_problems,
+    find_lost_guard_problems,
+    find_unchanged_files,
+)
 from treefold_cli._console.errors import FAILURE, OK, translate_to_command_error
 from treefold_cli._console.options import (
     AppDir,
@@ -60,11 +65,12 @@ def check(
     with translate_to_command_error(RouterError):
         table = RouteTable.scan(api)
     found = _boot_and_find_problems(app_dir, table, strict=strict, deploy=deploy)
-    problems = [*_find_table_problems(table), *found]
+    problems = [*_find_table_problems(table), *found, *find_layer_problems(table)]
     if strict:
         for finding in table.lint():
             files = _prefix_with_api_folder(finding.files)
             problems.append(Problem(Kind.LINT, finding.message, files, code=finding.code))
+        problems += find_unchanged_files(table)
     if form == "github":
         problems = [replace(p, files=_relativize_to_checkout(app_dir, p)) for p in problems]
     report = Report(problems, len(table.routes), strict=strict)
@@ -123,6 +129,7 @@ def _boot_and_find_problems(
         flush()
     if is_booted:
         yield from _find_unserved_prefixes(app)
+        yield from find_lost_guard_problems(app)
     for broken in report.broken:
         file = format_broken_path(broken, table)
         known = (file,) if file.endswith(".py") else ()  # `databases` is not a file

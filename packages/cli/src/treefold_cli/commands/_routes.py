@@ -12,7 +12,7 @@ from treefold_cli._console.options import AppDir, AsJson
 from treefold_cli._console.output import print_error, print_line
 from treefold_cli._console.project import require_api_folder
 from treefold_cli._console.route_lines import sort_by_url
-from treefold_router import Route, RouterError, RouteTable
+from treefold_router import Route, RouterError, RouteTable, format_route_file
 
 
 def routes(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
@@ -30,17 +30,18 @@ def routes(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
 
 
 def _make_route_record(route: Route) -> dict[str, str | list[str]]:
-    return {
+    record: dict[str, str | list[str]] = {
         "method": route.method,
         "url": route.template,
         "file": f"Api/{route.file}",
         "version": route.version,
         "parameters": list(route.parameters),
     }
+    return record if route.layer == route.version else record | {"layer": route.layer}
 
 
 def _print_routes(found: Sequence[Route]) -> None:
     method = max(len(route.method) for route in found)
     url = max(len(route.template) for route in found)
     for route in found:
-        print_line(f"{route.method:{method}}  {route.template:{url}}  Api/{route.file}")
+        print_line(f"{route.method:{method}}  {route.template:{url}}  {format_route_file(route)}")

@@ -1,17 +1,24 @@
-"""`treefold version create|list|diff`: versions of the API.
+"""`treefold version ...`: versions of the API.
 
-The copy and the comparison are made in treefold-scaffold; the list is made here, of the route table
-and the files of each version.
+Files are made and compared in treefold-scaffold; the list is made here, of the route table and the
+files of each version.
 """
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from treefold_cli._console.completion import complete_versions
-from treefold_cli._console.errors import MISUSE, OK, translate_to_command_error
+from treefold_cli._console.errors import (
+    FAILURE,
+    MISUSE,
+    OK,
+    CommandError,
+    translate_to_command_error,
+)
 from treefold_cli._console.options import AppDir, AsJson, make_argument, make_flag, make_option
 from treefold_cli._console.output import format_count, print_error, print_line, print_marked_line
 from treefold_cli._console.progress import show_progress
@@ -30,23 +37,36 @@ def create(
         str, make_option("--from", "M", "The version to copy; else the latest.", complete_versions)
     ] = "",
     empty: Annotated[bool, make_flag("--empty", "Endpoints only, each answering 501.")] = False,
+    overlay: Annotated[bool, make_flag("--overlay", "Inherit all files; copy none.")] = False,
     plan_only: Annotated[bool, make_flag("--plan", "Print the plan; write nothing.")] = False,
     as_json: AsJson = False,
     app_dir: AppDir = ".",
 ) -> int:
     """Create a version from another one, completely or not at all.
 
-    Endpoints and local services are copied, and version-qualified imports are rewritten.
+    Endpoints and local services are copied, and version-qualified imports are rewritten. With
+    --overlay the version serves the files of the other one, except where it has its own.
     """
     require_api_folder(app_dir)
-    from treefold_scaffold import ScaffoldError, SourceError, plan_version, write_version
+    from treefold_scaffold import (
+        ScaffoldError,
+        SourceError,
+        plan_overlay,
+        plan_version,
+        write_version,
+    )
 
+    if overlay and empty:
+        raise CommandError("--overlay and --empty exclude each other; leave out one", code=MISUSE)
     with (
         translate_to_command_error(ScaffoldError, code=MISUSE),
-        translate_to_command_error(SourceError),
+        translate_to_command_error(SourceError, RouterError),
         show_progress("Reading the version"),
     ):
-        plan = plan_version(app_dir, number, source=source or None, empty=empty)
+        if overlay:
+            plan = plan_overlay(app_dir, number, source=source or None)
+        else:
+            plan = plan_version(app_dir, number, source=source or None, empty=empty)
     if not plan_only:
         with translate_to_command_error(ScaffoldError), show_progress("Writing the version"):
             write_version(app_dir, plan)
@@ -55,6 +75,98 @@ def create(
     else:
         _print_plan(plan, written=not plan_only)
     return OK
+
+
+def flatten(
+    number: Annotated[str, make_argument("N", "The version.", complete_versions)],
+    plan_only: Annotated[bool, make_flag("--plan", "Print the plan; write nothing.")] = False,
+    as_json: AsJson = False,
+    app_dir: AppDir = ".",
+) -> int:
+    """Copy what a version inherits into it, so that it inherits no longer.
+
+    Its answers stay the same.
+    """
+    require_api_folder(app_dir)
+    from treefold_scaffold import ScaffoldError, SourceError, flatten_version, plan_flatten
+
+    with (
+        translate_to_command_error(ScaffoldError, code=MISUSE),
+        translate_to_command_error(SourceError, RouterError),
+        show_progress("Reading the version"),
+    ):
+        plan = plan_flatten(app_dir, number)
+    if not plan_only:
+        with translate_to_command_error(ScaffoldError), show_progress("Writing the version"):
+            flatten_version(app_dir, plan)
+    files = [entry for entry in plan.entries if entry.action.value != "folder"]
+    if as_json:
+        shown = [{"path": e.path, "action": e.action.value, "from": e.layer} for e in files]
+        record = {"version": plan.version, "from": plan.chain, "written": not plan_only}
+        print_line(json.dumps(record | {"files": shown, "removed": plan.marks}))
+        return OK
+    if plan_only:
+        print_line(f"would flatten Api/{plan.version}:")
+        for entry in files:
+            print_line(f"  {entry.action.value:7}  {entry.path}  from Api/{entry.layer}")
+        for mark in plan.marks:
+            print_line(f"  remove   {mark}")
+    else:
+        chain = ", ".join(f"Api/{name}" for name in plan.chain)
+        counts = f"{format_count(len(files), 'file')} from {chain}"
+        marks = f", {format_count(len(plan.marks), 'mark')} removed" if plan.marks else ""
+        print_line(f"flattened: Api/{plan.version}, {counts}{marks}")
+    return OK
+
+
+def delete(
+    number: Annotated[str, make_argument("N", "The version.", complete_versions)],
+    app_dir: AppDir = ".",
+) -> int:
+    """Delete a version with all its files, unless another one inherits from it."""
+    require_api_folder(app_dir)
+    from treefold_scaffold import ScaffoldError, delete_version
+
+    with (
+        translate_to_command_error(ScaffoldError, code=MISUSE),
+        translate_to_command_error(RouterError),
+    ):
+        name, files = delete_version(app_dir, number)
+    print_line(f"deleted: Api/{name}, {format_count(files, 'file')}")
+    return OK
+
+
+def relative(
+    number: Annotated[str, make_argument("N", "The version.", complete_versions)],
+    plan_only: Annotated[bool, make_flag("--plan", "Print the plan; write nothing.")] = False,
+    app_dir: AppDir = ".",
+) -> int:
+    """Make imports of a version by its name relative, so that another one can inherit it.
+
+    Every other byte stays. Exit code 1 where a file still names its version: the line is printed,
+    to be changed by hand.
+    """
+    require_api_folder(app_dir)
+    from treefold_scaffold import ScaffoldError, SourceError, plan_relative, write_relative
+
+    with (
+        translate_to_command_error(ScaffoldError, code=MISUSE),
+        translate_to_command_error(SourceError),
+        show_progress("Reading the version"),
+    ):
+        files = plan_relative(app_dir, number)
+    if not plan_only:
+        write_relative(app_dir, files)
+    changed = [one for one in files if one.places]
+    verb = "would rewrite" if plan_only else "rewritten"
+    for one in changed:
+        print_line(f"{verb}: {one.path}, {format_count(one.places, 'import')}")
+    for one in files:
+        for line in one.left:
+            print_error(f"not rewritten: {one.path}:{line} has no relative form; change it")
+    if not files:
+        print_line("No file names its version in an import")
+    return FAILURE if any(one.left for one in files) else OK
 
 
 def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
@@ -75,7 +187,8 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
             shown = f"{record['version']:5} {routes:4} {'route' if routes == 1 else 'routes':6}"
             files = "service file" if services == 1 else "service files"
             since = record["since"] or "-"
-            print_line(f"{shown} {services:4} {files:13}  since {since}{latest}")
+            layers = _format_layers(record)
+            print_line(f"{shown} {services:4} {files:13}  since {since}{latest}{layers}")
     else:
         print_error("No versions; make one with 'treefold create v1/health get'")
     return OK
@@ -136,7 +249,9 @@ def _make_plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
 
 def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
     files = _list_plan_files(plan)
-    if written:
+    if written and any(entry.action.value == "write" for entry in files):
+        print_line(f"created: Api/{plan.target}, which inherits from Api/{plan.source}")
+    elif written:
         counts = _summarize_file_counts(files)
         print_line(f"created: Api/{plan.target} from Api/{plan.source}, {counts}")
     else:
@@ -174,12 +289,33 @@ def _make_version_record(api: Path, table: RouteTable, name: str) -> dict[str, A
 
     files = (path for path in (api / name).rglob("*") if path.is_file())
     changed = [path.stat().st_mtime for path in files if "__pycache__" not in path.parts]
-    return {
+    record: dict[str, Any] = {
         "version": name,
         "latest": name == table.latest,
         "routes": [
             f"{route.method} {route.template}" for route in table.routes if route.version == name
         ],
-        "services": [file for file, _ in local_services(api / name)],
+        "services": [file for file, _ in local_services(api, name)],
         "since": date.fromtimestamp(min(changed)).isoformat() if changed else None,
     }
+    if name in table.layers.chains:
+        layers = Counter(route.layer for route in table.routes if route.version == name)
+        record["inherits"] = table.layers.chains[name][1]
+        record["layers"] = {layer: layers[layer] for layer in table.layers.chains[name]}
+        record["gone"] = len(table.layers.list_hidden_routes(name))
+    if not table.layers.is_served(name):
+        record["served"] = False
+    return record
+
+
+def _format_layers(record: dict[str, Any]) -> str:
+    if not record.get("served", True):
+        return "  not served"
+    if "inherits" not in record:
+        return ""
+    counts = record["layers"]
+    inherited = [f"{n} from {layer}" for layer, n in counts.items() if layer != record["version"]]
+    parts = [f"{counts[record['version']]} own", *inherited]
+    if record["gone"]:
+        parts.append(f"{record['gone']} gone")
+    return f"  {', '.join(parts)}"

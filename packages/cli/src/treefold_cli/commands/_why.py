@@ -97,7 +97,7 @@ def _make_explanation_record(served: PathExplanation) -> dict[str, Any]:
     def make_route_record(value: Any) -> dict[str, str]:
         return {"method": value.method, "url": value.template, "file": f"Api/{value.file}"}
 
-    return {
+    record: dict[str, Any] = {
         "method": found.method,
         "path": found.path,
         "status": served.status,
@@ -118,3 +118,10 @@ def _make_explanation_record(served: PathExplanation) -> dict[str, Any]:
         "file": f"Api/{found.file}" if found.file else None,
         "create": found.create or None,
     }
+    if found.gone:
+        record["gone"] = [
+            {"file": f"Api/{one.file}", "mark": f"Api/{one.mark}"} for one in found.gone
+        ]
+    if found.unserved:
+        record["unserved"] = found.unserved
+    return record

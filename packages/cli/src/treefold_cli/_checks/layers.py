@@ -1,0 +1,40 @@
+"""What `check` reports about versions that inherit."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from treefold_cli._checks.findings import Kind, Problem
+from treefold_router import RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http import Application
+
+
+def find_layer_problems(table: RouteTable) -> Iterator[Problem]:
+    """Yield marks that remove nothing, and names that mean something else than in a copy."""
+    for finding in table.find_layer_findings():
+        files = tuple(f"Api/{file}" for file in finding.files)
+        yield Problem(Kind.LAYER, finding.message, files, code=finding.code)
+
+
+def find_lost_guard_problems(app: "Application") -> Iterator[Problem]:
+    """Yield middleware that covers a version, and not the same place of one that inherits it."""
+    from treefold_http.extensions import find_lost_guards
+
+    for lost in find_lost_guards(app.table, app.project.listed):
+        yield Problem(Kind.LAYER, str(lost), ("Middleware/__init__.py",), code="guard-lost")
+
+
+def find_unchanged_files(table: RouteTable) -> Iterator[Problem]:
+    """Yield own files that are the same as the file that would be inherited."""
+    layers = table.layers
+    for version, chain in layers.chains.items():
+        for entry in layers.own[version]:
+            below = "/".join(entry.parts[1:])
+            base = layers.files.get(f"{chain[1]}/{below}", f"{chain[1]}/{below}")
+            own, inherited = table.root / entry.file, table.root / base
+            if entry.defect or not inherited.is_file():
+                continue
+            if own.read_bytes() == inherited.read_bytes():
+                message = f"File equals Api/{base}, which {version} would inherit; remove it"
+                yield Problem(Kind.LINT, message, (f"Api/{entry.file}",), code="layer-unchanged")
