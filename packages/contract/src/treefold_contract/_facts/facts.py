@@ -15,6 +15,7 @@ from treefold_contract._facts.paths import Path, format_template, path_key
 from treefold_contract._types.nodes import Definition, TypeNode
 
 Place: TypeAlias = Literal["path", "query", "header", "cookie", "file"]
+FieldPlace: TypeAlias = Literal["header", "cookie", "event"]
 Stability: TypeAlias = Literal["stable", "draft"]
 
 RULES = 1
@@ -88,7 +89,7 @@ class AnswerField:
     """A declared header, cookie or named event of an answer."""
 
     status: str
-    place: Literal["header", "cookie", "event"]
+    place: FieldPlace
     name: str
     type: TypeNode
     is_optional: bool = False

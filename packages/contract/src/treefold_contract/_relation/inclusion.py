@@ -210,9 +210,9 @@ class Inclusions:
             return self.refuse(reader, writer, values)
         if are_sizes_within(writer, reader):
             return YES
-        values = sample_values(writer.item, self.writer)
-        drawn = (each for value in values[:1] for each in self.fill_lists(writer, value, reader))
-        distinct = [values[:size] for size in range(len(values) + 1)]
+        items = sample_values(writer.item, self.writer)
+        drawn = (each for value in items[:1] for each in self.fill_lists(writer, value, reader))
+        distinct = [items[:size] for size in range(len(items) + 1)]
         return self.refuse(reader, writer, [*drawn, *distinct])
 
     def fill_lists(

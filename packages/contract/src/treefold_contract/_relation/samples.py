@@ -77,8 +77,8 @@ def _draw_values(node: Definition, view: View, depth: int) -> Iterator[JsonValue
                 for each in node.values
             )
             if node.is_open:
-                drawn = (sample_values(kind, view) for kind in open_kinds(node))
-                yield from (value for values in drawn for value in values[:2])
+                kinds = (sample_values(kind, view) for kind in open_kinds(node))
+                yield from (value for values in kinds for value in values[:2])
         case ListType():
             yield from _draw_lists(node, view, depth)
         case TupleType(items):

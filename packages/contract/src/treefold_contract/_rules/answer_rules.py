@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from treefold_contract._facts.facts import Answer, AnswerField
 from treefold_contract._rules.route_change import Change, RoutePair, compare_words
-from treefold_contract._types.nodes import AnyType, Reference, TypeNode
+from treefold_contract._types.nodes import Alphabet, AnyType, Reference, Side, TypeNode
 
 STREAMS = ("json", "ndjson", "events", "file")
 OFFERS = {"etag": "conditional-dropped", "ranges": "ranges-dropped"}
@@ -113,7 +113,7 @@ def _compare_fields(pair: RoutePair, statuses: set[str]) -> Iterator[Change]:
         if old.is_optional != new.is_optional:
             rule = "header-optional" if new.is_optional else "header-required"
             yield pair.build_change(rule, place, side="response")
-        alphabet = "json" if kind == "event" else "text"
+        alphabet: Alphabet = "json" if kind == "event" else "text"
         yield from pair.compare_types(place, "response", alphabet, old.type, new.type)
 
 
@@ -123,7 +123,7 @@ def compare_messages(pair: RoutePair) -> Iterator[Change]:
     after = {(each.direction, each.media): each for each in pair.new.messages}
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
-        side = "request" if key[0] == "in" else "response"
+        side: Side = "request" if key[0] == "in" else "response"
         place = " ".join(key)
         if old is None or new is None:
             rule = "message-added" if old is None else "message-removed"

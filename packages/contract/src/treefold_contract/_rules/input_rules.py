@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from treefold_contract._facts.facts import Body, Input
 from treefold_contract._rules.route_change import Change, RoutePair, compare_words
+from treefold_contract._rules.rule_table import Verdict
 from treefold_contract._types.nodes import Alphabet
 
 FORMS = ("form", "multipart")
@@ -74,7 +75,7 @@ def _build_moved(pair: RoutePair, before: Input, after: Input) -> Change:
     words = (f"{before.place} {before.name}", place)
     if before.place != after.place:
         return pair.build_change("param-moved", place, *words)
-    verdict = "breaking" if after.is_required else "warning"
+    verdict: Verdict = "breaking" if after.is_required else "warning"
     return pair.build_change("param-case", place, *words, verdict=verdict)
 
 

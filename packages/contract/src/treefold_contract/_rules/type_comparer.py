@@ -139,7 +139,9 @@ class TypeComparer:
                 return compare_scalars(law, old, new)
             case (Choice(), Choice()):
                 return compare_choices(law, old, new)
-            case (Choice(), Scalar()) | (Scalar(), Choice()):
+            case (Choice(), Scalar()):
+                return compare_choice_with_scalar(law, old, new)
+            case (Scalar(), Choice()):
                 return compare_choice_with_scalar(law, old, new)
             case (Record(), Record()):
                 return compare_records(law, self.walk, old, new)

@@ -21,6 +21,7 @@ from treefold_contract._facts.facts import (
     Body,
     Deprecation,
     Input,
+    Place,
     RouteFacts,
 )
 from treefold_contract._facts.paths import Path, Segment
@@ -32,7 +33,7 @@ from treefold_contract._text.type_text import (
 )
 from treefold_contract._types.literals import format_json
 
-PLACES = ("path", "query", "header", "cookie", "file")
+PLACES: tuple[Place, ...] = ("path", "query", "header", "cookie", "file")
 WIDTH = 8
 SIGNS = re.compile(r"[\s\x00-\x1f\x7f%/{}:]")
 
@@ -68,7 +69,10 @@ def route_lines(route: RouteFacts) -> Iterator[str]:
     )
     yield from sorted(write_line("subprotocol", write_key(each)) for each in route.subprotocols)
     yield from (write_line("close", str(code)) for code in sorted(route.closes))
-    for status in sorted({each.status for each in (*route.answers, *route.fields)}):
+    statuses = {answer.status for answer in route.answers} | {
+        field.status for field in route.fields
+    }
+    for status in sorted(statuses):
         answers = [each for each in route.answers if each.status == status]
         fields = [each for each in route.fields if each.status == status]
         yield from sorted(write_line(status, _write_answer(each)) for each in answers)

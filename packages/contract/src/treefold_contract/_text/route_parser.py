@@ -19,6 +19,7 @@ from treefold_contract._facts.facts import (
     Auth,
     Body,
     Deprecation,
+    FieldPlace,
     Input,
     Limit,
     Message,
@@ -35,7 +36,8 @@ Fact: TypeAlias = (
 )
 """One line; facts of one word are the keyword and the word."""
 
-FIELD_PLACES = ("header", "cookie", "event")
+PLACE_OF_WORD: dict[str, Place] = {place: place for place in PLACES}
+FIELD_PLACES: dict[str, FieldPlace] = {"header": "header", "cookie": "cookie", "event": "event"}
 WORDS = ("operation", "guard", "offers", "subprotocol", "close", "opaque")
 STATUS = re.compile(r"[1-5][0-9][0-9]|default")
 
@@ -49,8 +51,9 @@ def read_line(line: str) -> Fact:
     """
     keyword, _, rest = line.strip().partition(" ")
     rest = rest.strip()
-    if keyword in PLACES:
-        return _read_input(keyword, rest)
+    place = PLACE_OF_WORD.get(keyword)
+    if place is not None:
+        return _read_input(place, rest)
     if STATUS.fullmatch(keyword):
         return _read_answer(keyword, rest)
     match keyword:
@@ -133,20 +136,20 @@ def _read_body(text: str) -> Body:
 
 def _read_answer(status: str, text: str) -> Answer | AnswerField:
     media, _, rest = text.partition(" ")
-    if media in FIELD_PLACES:
+    place = FIELD_PLACES.get(media)
+    if place is not None:
         name, rest = read_key(rest)
         node, rest = read_type_prefix(rest)
         is_optional, _default = read_member_end(rest)
-        place = "header" if media == "header" else "cookie" if media == "cookie" else "event"
         return AnswerField(status, place, name, node, is_optional)
     rest = rest.strip()
     is_checked = not rest.endswith("unchecked")
     rest = rest.removesuffix("unchecked").strip()
-    node: TypeNode | None = None
+    body: TypeNode | None = None
     if rest and not rest.startswith("="):
-        node, rest = read_type_prefix(rest)
+        body, rest = read_type_prefix(rest)
     problem = str(json.loads(rest[1:])) if rest.startswith("=") else ""
-    return Answer(status, media, node, is_checked, problem)
+    return Answer(status, media, body, is_checked, problem)
 
 
 @lru_cache(maxsize=16384)

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, cast
 
 from treefold_contract._text.type_text import NUMBERS
 from treefold_contract._types.nodes import (
@@ -14,6 +15,7 @@ from treefold_contract._types.nodes import (
     Choice,
     ChoiceValue,
     ForeignType,
+    Limits,
     ListType,
     MapType,
     Reference,
@@ -192,7 +194,7 @@ class _Parser:
                 node = replace(node, format=self.take()[1])
         if not limits:
             return node
-        return replace(node, limits=replace(node.limits, **limits))
+        return replace(node, limits=Limits(**cast("dict[str, Any]", limits)))
 
     def read_number(self) -> int | float:
         kind, text = self.take()
