@@ -1,7 +1,8 @@
-"""The console script `treefold-contract`: compares two lock files, and accepts what is found.
+"""The console script `treefold-contract`: compares two locks, accepts findings, writes clients.
 
 It reads files and imports no project, so that a repository of clients can run it alone. Exit codes:
-0 nothing fails, 1 clients break or security is weaker, 2 a file or an argument is not valid.
+0 nothing fails, 1 clients break, security is weaker or a client is stale, 2 a file or an argument
+is not valid.
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from datetime import date
 from pathlib import Path
 
 from treefold_contract.__about__ import __version__
+from treefold_contract._clients.client_files import (
+    LANGUAGES,
+    find_stale_files,
+    update_files,
+    write_client,
+)
 from treefold_contract._errors import LockError
 from treefold_contract._report.accepted import apply_accepted, read_accepted, write_acceptance
 from treefold_contract._report.reports import format_json, format_text
@@ -27,8 +34,9 @@ ACCEPTED = "contract-accepted.txt"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     options = build_parser().parse_args(arguments)
+    runs = {"accept": run_accept, "client": run_client, "diff": run_diff}
     try:
-        return run_accept(options) if options.command == "accept" else run_diff(options)
+        return runs[options.command](options)
     except (LockError, OSError, UnicodeDecodeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -37,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the arguments."""
     parser = argparse.ArgumentParser(
-        prog="treefold-contract", description="Compare two lock files of an API."
+        prog="treefold-contract",
+        description="Compare two lock files of an API, and write its clients.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -50,6 +59,13 @@ def build_parser() -> argparse.ArgumentParser:
     add_locks(accept)
     accept.add_argument("fingerprint", help="the twelve digits that diff shows")
     accept.add_argument("--reason", required=True, help="one line, for reviewers")
+    client = commands.add_parser("client", help="write a client of a lock")
+    client.add_argument("language", choices=sorted(LANGUAGES))
+    client.add_argument("--from", dest="lock", required=True, help="the lock; - reads stdin")
+    client.add_argument("--out", required=True, type=Path, help="the folder of the client")
+    client.add_argument("--name", default="client", help="the name of its files or package")
+    client.add_argument("--version", dest="only", default="", help="one version, such as v2")
+    client.add_argument("--check", action="store_true", help="write nothing; exit 1 if it is stale")
     return parser
 
 
@@ -103,3 +119,17 @@ def run_accept(options: argparse.Namespace) -> int:
         file.write(f"{line}\n")
     print(f"accepted: {line}")
     return 0
+
+
+def run_client(options: argparse.Namespace) -> int:
+    """Write the files of a client that differ, or with --check only name them."""
+    lock = read_lock(read_file(options.lock))
+    files = write_client(options.language, lock, name=options.name, version=options.only)
+    if not options.check:
+        written = update_files(options.out, files)
+        print("\n".join(f"wrote: {path}" for path in written) or "nothing to write")
+        return 0
+    stale = find_stale_files(options.out, files)
+    for path in stale:
+        print(f"stale: {path}; write it again without --check")
+    return int(bool(stale))

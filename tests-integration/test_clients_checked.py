@@ -1,0 +1,300 @@
+"""Generated clients under the checkers that users have: tsc, pyright and mypy, each strict."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "packages" / "contract" / "tests"))
+sys.path.append(str(Path(__file__).parent / "pages"))
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+
+from hostile_trees import draw_tree
+from page_blocks import read_blocks
+from test_client_types import ROUTES, TYPES, VERSIONS
+from typescript_compiler import fetch_compiler, run_compiler
+
+from treefold_contract import (
+    Lock,
+    RouteFacts,
+    Segment,
+    read_lock,
+    write_python_client,
+    write_typescript_client,
+)
+
+REPOSITORY = Path(__file__).parents[1]
+HOSTILE = range(50)
+HEAD = "treefold contract 1 rules 1\n"
+SHOP = f"""{HEAD}version v1 stable deprecated 2026-11-01 successor v2
+version v2 stable
+
+GET /v1/book
+  query   after str ?
+  200     json Page
+
+GET /v1/user/{{id:int}}
+  200     json User
+  404     problem
+
+POST /v1/user
+  body    json User
+  201     json User
+  409     json Taken
+
+GET /v1/file
+  200     application/pdf
+
+WEBSOCKET /v1/chat/{{room}}
+  in      json Say
+  out     json Said | Left | ...
+
+GET /v1/order-line/get/then
+  200     ndjson User
+
+v2 = v1
+
+type Left
+  kind    "left"
+type Page
+  items   [User]
+  next    str | null
+type Said
+  kind    "said"
+  text    str
+type Say
+  text    str
+type Taken
+  by      int
+type User
+  id      int = 0
+  role    "admin" | "member" | ...
+"""
+TYPESCRIPT = """
+import { ApiError, connect, type Page, type User } from "./shop.js";
+
+const client = connect("https://example.org", { headers: () => ({ authorization: "x" }) });
+
+export async function use(): Promise<void> {
+  const user: User = await client.v2.user(7).get();
+  const role: string = user.role;
+  const result = await client.v2.user(7).get.safe();
+  if (result.ok) console.log(result.status === 200, result.data.id, role);
+  else if (result.status === 404) console.log(result.problem.detail?.length);
+  else if (result.status === 422) console.log(result.problem.errors?.[0]?.loc);
+  else { const status: 500 | 502 | 503 | 504 = result.status; console.log(status); }
+  const made = await client.v2.user.post.safe({ json: { role: "admin" } });
+  if (made.status === 409) console.log(made.problem.by.toFixed());
+  const pages: AsyncIterable<Page> = client.v2.book.get.pages();
+  for await (const page of pages) console.log(page.items[0]?.id, page.next);
+  const file: Blob = await client.v2.file.get();
+  const chat = await client.v2.chat("lobby").socket();
+  chat.send({ text: "hi" });
+  for await (const message of chat) {
+    if (message.kind === "said") console.log(message.text, file.size);
+    else if (message.kind !== "left") console.log(message.kind);
+  }
+  for await (const row of await client.v2["order-line"].$get.$then.get()) console.log(row.id);
+  await client.v2.user(7).get({}, { signal: AbortSignal.timeout(9) });
+  console.log(client.v2.user(7).get.key(), ApiError);
+
+  // @ts-expect-error: an id is a number
+  client.v2.user("7");
+  // @ts-expect-error: a body is required
+  await client.v2.user.post();
+  // @ts-expect-error: an unknown member of a body
+  await client.v2.user.post({ json: { role: "admin", mail: "x" } });
+  // @ts-expect-error: an unknown query
+  await client.v2.book.get({ query: { befor: "x" } });
+  // @ts-expect-error: no such method
+  client.v2.file.delete;
+  // @ts-expect-error: no such place
+  client.v3;
+  // @ts-expect-error: a route without pages
+  client.v2.user(7).get.pages();
+  // @ts-expect-error: another message
+  chat.send({ txt: "hi" });
+  // @ts-expect-error: data is there only if the answer is ok
+  result.data;
+}
+"""
+PYTHON = """
+from typing import assert_type
+
+import shop
+from shop import ApiError, Page, Problem, User, connect, connect_sync
+
+
+async def use() -> None:
+    async with connect("https://example.org", headers={"authorization": "x"}) as client:
+        assert_type(await client.v2.user(7).get(), User)
+        result = await client.v2.user(7).get.safe()
+        if isinstance(result, shop.Ok):
+            assert_type(result.data["id"], int)
+        elif result.status == 404:
+            assert_type(result.problem, Problem)
+        made = await client.v2.user.post.safe(json={"role": "admin"})
+        if made.status == 409:
+            assert_type(made.problem["by"], int)
+        async for page in client.v2.book.get.pages():
+            assert_type(page, Page)
+        assert_type(await client.v2.file.get(), bytes)
+        async with client.v2.chat("lobby").socket() as chat:
+            await chat.send({"text": "hi"})
+            async for message in chat:
+                if message["kind"] == "said":
+                    assert_type(message["text"], str)
+        async for row in await client.v2["order-line"]["get"].then.get():
+            assert_type(row, User)
+
+
+def use_sync() -> None:
+    with connect_sync("https://example.org") as client:
+        user: User = client.v2.user(7).get()
+        print(user["role"], client.v2.user(7).get.key(), ApiError)
+        assert_type([page for page in client.v2.book.get.pages()], list[Page])
+        client.v1.book.get()  # deprecated
+        client.v2.user("7")  # wrong type
+        client.v2.user.post()  # no body
+        client.v2.book.get(befor="x")  # unknown query
+        client.v2["nowhere"]  # no place
+        client.v2.user(7).get.pages()  # no pages
+"""
+
+
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def read_rows() -> Lock:
+    """Return a lock with each route of the tests of single operations."""
+    routes = "".join(
+        f"\n{method} /x{number}\n{lines}\n" for number, (method, lines, *_) in enumerate(ROUTES)
+    )
+    return read_lock(HEAD + routes + TYPES)
+
+
+def list_locks() -> dict[str, Lock]:
+    versions = read_lock(HEAD + VERSIONS)
+    hostile = Lock(tuple(route for seed in HOSTILE for route in move_routes(seed)))
+    return {"rows": read_rows(), "versions": versions, "shop": read_lock(SHOP), "hostile": hostile}
+
+
+def move_routes(seed: int) -> list[RouteFacts]:
+    """Return the routes of a hostile tree below a segment of its own."""
+    lock, _ = draw_tree(seed)
+    return [replace(each, path=(Segment(f"tree-{seed}"), *each.path)) for each in lock.routes]
+
+
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiler of TypeScript as it is published."""
+    return fetch_compiler(tmp_path_factory.mktemp("typescript"))
+
+
+OPTIONS = {
+    "strict": True,
+    "noEmit": True,
+    "exactOptionalPropertyTypes": True,
+    "noUncheckedIndexedAccess": True,
+    "noPropertyAccessFromIndexSignature": True,
+    "target": "es2022",
+    "module": "nodenext",
+    "lib": ["es2022", "dom", "dom.iterable"],
+    "types": [],
+}
+
+
+def test_tsc_accepts_clients_and_refuses_wrong_calls(compiler: Path, tmp_path: Path) -> None:
+    for name, lock in list_locks().items():
+        write_files(tmp_path, write_typescript_client(lock, name=name))
+    page = (REPOSITORY / "docs" / "guides" / "clients.md").read_text(encoding="utf-8")
+    (lock,) = re.findall(r"<<'END'\n(.*?)^END$", page, re.DOTALL | re.MULTILINE)
+    blocks = {block.file: block.text for block in read_blocks(page) if block.file.endswith(".ts")}
+    shown = write_typescript_client(read_lock(lock), name="shop")
+    write_files(tmp_path, {f"web/src/api/{name}": text for name, text in shown.items()})
+    write_files(tmp_path, {"use.ts": TYPESCRIPT, **blocks})
+    settings = {"compilerOptions": OPTIONS, "include": ["**/*.ts"]}
+    (tmp_path / "tsconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    done = run_compiler(compiler, tmp_path)
+    assert (done.stdout, done.returncode) == ("", 0)
+    assert list(blocks) == ["web/src/users.ts"]
+
+
+def test_no_conditional_and_no_mapped_type_is_written() -> None:
+    for name, lock in list_locks().items():
+        text = write_typescript_client(lock, name=name)[f"{name}.d.ts"]
+        code = re.sub(r'"(?:[^"\\\\]|\\\\.)*"|/\*.*?\*/', "", text, flags=re.DOTALL)
+        assert not re.search(r"\bextends\s[^{]*\?|\binfer\b|\bkeyof\b|\[\w+ in ", code)
+
+
+EXPECTED = {
+    "deprecated": "reportDeprecated",
+    "wrong type": "reportArgumentType",
+    "no body": "reportCallIssue",
+    "unknown query": "reportCallIssue",
+    "no place": "reportArgumentType",
+    "no pages": "reportAttributeAccessIssue",
+}
+
+
+def write_python(folder: Path) -> dict[int, str]:
+    """Write all clients and a program; return the lines that are wrong, and what they are."""
+    for name, lock in list_locks().items():
+        write_files(folder, write_python_client(lock, name=name))
+    write_files(folder, {"use.py": PYTHON})
+    lines = enumerate(PYTHON.splitlines(), 1)
+    return {number: line.partition("  # ")[2] for number, line in lines if "  # " in line}
+
+
+def test_pyright_accepts_clients_and_refuses_wrong_calls(tmp_path: Path) -> None:
+    wrong = write_python(tmp_path)
+    settings = {"typeCheckingMode": "strict", "pythonVersion": "3.11"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = json.loads(done.stdout)
+    others = [each for each in found["generalDiagnostics"] if not each["file"].endswith("use.py")]
+    assert [each["message"] for each in others] == []
+    assert found["summary"]["filesAnalyzed"] == 2 * len(list_locks()) + 1
+    for number, what in wrong.items():
+        rules = {
+            each["rule"]
+            for each in found["generalDiagnostics"]
+            if each["range"]["start"]["line"] + 1 == number
+        }
+        assert EXPECTED[what] in rules
+    lines = {each["range"]["start"]["line"] + 1 for each in found["generalDiagnostics"]}
+    assert lines == set(wrong)
+
+
+def test_mypy_accepts_clients_and_the_package_and_refuses_wrong_calls(tmp_path: Path) -> None:
+    wrong = write_python(tmp_path)
+    names = [*list_locks(), "treefold_contract"]
+    packages = [word for name in names for word in ("-p", name)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
+    done = subprocess.run(
+        [*command, *packages, "-m", "use"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.findall(r"^(.+?):(\d+): error: (.*)$", done.stdout, re.MULTILINE)
+    expected = {number for number, what in wrong.items() if what != "deprecated"}
+    assert {file for file, *_ in found} == {"use.py"}, done.stdout
+    assert {int(line) for _, line, _ in found} == expected
