@@ -49,7 +49,7 @@ AIOSQLITE = "of aiosqlite, for calls that take one turn of its thread; held by t
 ASYNCIO = "of asyncio, for a loop inside of a loop; held by test_private_names"
 REASONS = {
     **dict.fromkeys(("_clone", "_prefetches", "_cache"), QUERY),
-    **dict.fromkeys(("_compile_many_to_many_plan", "_compile_partitioned_plan"), QUERY),
+    "_compile_partitioned_plan": QUERY,
     "_resolve_subquery": "of queries, managers and CTEs, which users extend",
     **dict.fromkeys(("_parent", "_build_related", "_insert_related"), "of a related manager"),
     "_after_related_insert": "of a related manager",

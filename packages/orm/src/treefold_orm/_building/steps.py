@@ -185,38 +185,27 @@ class QuerySteps(QuerySource):
             raise build_nesting_error() from None
         return plan, params if plan.bind is None else plan.bind(params)
 
-    def _compile_many_to_many_plan(
-        self, relation: Relation, keys: list[Any]
+    def _compile_partitioned_plan(
+        self, kind: str, field: AnyField, source: AnyField | Relation, *more: object
     ) -> tuple[Plan, Sequence[object]]:
-        """The plan for rows of a many-to-many relation that are connected to some of `keys`."""
+        """The plan for the rows of each value of a column.
+
+        Args:
+            kind: `parted` for a column of the rows, `linked` for one of a many-to-many relation.
+            field: the column.
+            source: the column, or the relation.
+            more: further parameters.
+        """
         database = database_for(self._alias)
         key, params = self._build_key_and_params()
-        params = (*params, keys)
-        name = ("linked", relation.source_field, key)
+        params = (*params, *more)
+        name = (kind, field, key)
         plan = database.plans.get(name)
         if plan is None:
-            from treefold_orm._compile.plans import (
-                build_many_to_many_plan,  # loaded with the driver
-            )
+            from treefold_orm._compile.plans import PLANS  # loaded with the driver, not before
 
-            made = build_many_to_many_plan(
-                database.dialect, key, relation, given=len(params), alias=database.alias
-            )
-            plan = database.plans.keep_plan(name, made)
-        return plan, params if plan.bind is None else plan.bind(params)
-
-    def _compile_partitioned_plan(self, field: AnyField) -> tuple[Plan, Sequence[object]]:
-        """The plan for the slice of the rows of each value of a column."""
-        database = database_for(self._alias)
-        key, params = self._build_key_and_params()
-        name = ("parted", field, key)
-        plan = database.plans.get(name)
-        if plan is None:
-            from treefold_orm._compile.plans import build_partitioned_plan  # loaded with the driver
-
-            made = build_partitioned_plan(
-                database.dialect, key, field, given=len(params), alias=database.alias
-            )
+            given, alias = len(params), database.alias
+            made = PLANS[kind](database.dialect, key, source, given=given, alias=alias)
             plan = database.plans.keep_plan(name, made)
         return plan, params if plan.bind is None else plan.bind(params)
 

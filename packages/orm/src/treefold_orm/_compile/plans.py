@@ -197,5 +197,9 @@ PLANS: dict[str, Callable[..., Plan]] = {
     "rows": build_rows_plan,
     "count": build_count_plan,
     "exists": build_exists_plan,
+    "linked": build_many_to_many_plan,
+    "parted": build_partitioned_plan,
 }
-"""The functions that make plans, by the method of the query that runs them."""
+"""The functions that make plans, by the method of the query that runs them, or by the way to rows
+of each value: `linked` by a many-to-many relation, `parted` by a column.
+"""

@@ -50,26 +50,19 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
             return instance
     fields = meta.columns if has_key else meta.columns_without_key
     # without what the database fills there are two plans for a model: with its key and without
-    plan = database.plans.get(("insert", meta, has_key))
-    if plan is None:
-        plan = _build_and_cache_insert_plan(
-            database, meta, has_key, fields, returning=() if has_key else (key,)
-        )
+    returning = () if has_key else (key,)
+    plan = _find_insert_plan(database, meta, has_key, fields, returning=returning)
     cleaned = _clean_and_set_values(instance, fields)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
+    try:
+        rows = yield Statement("count" if has_key else "rows", plan.sql, args)
+    except ZoneMismatch as error:
+        # the driver knows the number of the argument only
+        raise error.with_field_name(format_field_names(fields)) from None
     if has_key:
-        try:
-            yield Statement("count", plan.sql, args)
-        except ZoneMismatch as error:
-            # the driver knows the number of the argument only
-            raise error.with_field_name(format_field_names(fields)) from None
         record_state_for_undo(instance)
         record_stored_row(instance, tuple(args), alias)
     else:
-        try:
-            rows = yield Statement("rows", plan.sql, args)
-        except ZoneMismatch as error:
-            raise error.with_field_name(format_field_names(fields)) from None
         place = meta.key_place
         generated = rows[0][0]
         set_attribute_with_undo(instance, key.attname, generated)
@@ -109,13 +102,17 @@ def _clean_and_set_values(instance: Instance, fields: Fields) -> list[Any]:
     return cleaned
 
 
-def _build_and_cache_insert_plan(
+def _find_insert_plan(
     database: Database, meta: Meta, cache_key: object, fields: Fields, *, returning: Fields
 ) -> Plan:
-    from treefold_orm._compile.writes import build_insert_plan
+    key = ("insert", meta, cache_key)
+    plan = database.plans.get(key)
+    if plan is None:
+        from treefold_orm._compile.writes import build_insert_plan
 
-    plan = build_insert_plan(database.dialect, meta, fields, returning=returning)
-    return database.plans.keep_plan(("insert", meta, cache_key), plan)
+        made = build_insert_plan(database.dialect, meta, fields, returning=returning)
+        plan = database.plans.keep_plan(key, made)
+    return plan
 
 
 def find_database_filled_fields(instance: Instance) -> Fields:
@@ -133,11 +130,8 @@ def _insert_with_database_values(
 ) -> Operation[None]:
     meta = instance._meta
     fields = tuple(f for f in meta.columns if f not in database_filled)
-    plan = database.plans.get(("insert", meta, database_filled))
-    if plan is None:
-        plan = _build_and_cache_insert_plan(
-            database, meta, database_filled, fields, returning=database_filled
-        )
+    filled = database_filled
+    plan = _find_insert_plan(database, meta, filled, fields, returning=filled)
     cleaned = [clean_and_set_value(instance, field) for field in fields]
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     try:

@@ -269,7 +269,8 @@ def _fetch_slice_per_key(
 ) -> Operation[list[Instance]]:
     """The slice of the rows of each key."""
     whole = filter_by_values(query._replace_slice(0, None), field, keys)
-    plan, args = whole._replace_slice(query._low, query._high)._compile_partitioned_plan(field)
+    sliced = whole._replace_slice(query._low, query._high)
+    plan, args = sliced._compile_partitioned_plan("parted", field, field)
     raw = yield Statement("rows", plan.sql, args)
     found = decode_rows(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
@@ -332,7 +333,8 @@ def _append_linked_rows_by_join(
     | `(4, "oak", 7)` | `by_key[7]` |
     | `(4, "oak", 9)` | `by_key[9]`, the same instance |
     """
-    plan, args = query._compile_many_to_many_plan(relation, list(by_key))
+    key = relation.source_field
+    plan, args = query._compile_partitioned_plan("linked", key, relation, list(by_key))
     raw = yield Statement("rows", plan.sql, args)
     if not raw:
         return
