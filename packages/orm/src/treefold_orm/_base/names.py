@@ -10,6 +10,9 @@ import functools
 import keyword
 import re
 import unicodedata
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
 
 from treefold_orm._base.errors import FieldError, ModelError, TaintedInput
 
@@ -103,3 +106,10 @@ def is_sensitive_name(name: str) -> bool:
     folded = unicodedata.normalize("NFKC", name).casefold()
     plain = "".join(c for c in folded if c.isalnum())
     return plain in WHOLE or _PARTS.search(plain) is not None
+
+
+def build_attribute_reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function from an object to its attributes of these names."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda item: tuple([getattr(item, name) for name in names])

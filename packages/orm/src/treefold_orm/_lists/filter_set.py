@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError, InvalidParameter
@@ -25,7 +25,8 @@ from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._lists.list_query import AskedPage, build_cursor_error, order_by_names
-from treefold_orm._lists.row_shapes import RowShape
+from treefold_orm._lists.row_shapes import RowShape, plan_items
+from treefold_orm._shapes.rows import RowPlan
 from treefold_orm._terms.operators import Q
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class FilterSet:
 
     _lookups: ClassVar[dict[str, Lookup]] = {}
     _paths: ClassVar[dict[str, str]] = {}
-    _shapes: ClassVar[dict[Any, RowShape[Any]]] = {}
+    _shapes: ClassVar[dict[Any, RowShape[Any] | RowPlan]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -87,15 +88,14 @@ class FilterSet:
                     f"{cls.__name__}.fields[{name!r}] takes a list of lookups, not one text"
                 )
             for op in operators:
-                lookup = parse_lookup(meta, f"{name}__{op}")
-                parameter = shown.get(name, name)
-                cls._lookups[parameter if op == "exact" else f"{parameter}__{op}"] = lookup
-                cls._paths[parameter if op == "exact" else f"{parameter}__{op}"] = f"{name}__{op}"
+                parameter = f"{shown.get(name, name)}__{op}".removesuffix("__exact")
+                cls._paths[parameter] = f"{name}__{op}"
+                cls._lookups[parameter] = parse_lookup(meta, f"{name}__{op}")
         resolve_order(Scope(meta, []), cls.ordering)
 
     def __init__(self, data: Mapping[str, Any], *, seal: CursorSeal | None = None) -> None:
         """Take the parameters of `data`, such as `request.query`; `seal` signs cursors."""
-        self._pairs = _list_parameters(data)
+        self._given = _read_parameters(data)
         self._seal = seal
 
     def conditions(self) -> Q:
@@ -104,11 +104,9 @@ class FilterSet:
 
     def _collect_lookups(self) -> dict[str, Any]:
         lookups: dict[str, Any] = {}
-        for name, texts in self._pairs:
-            if name in self.ignore:
-                continue
+        for name, texts in self._given.items():
             lookup = self._lookups.get(name)
-            if lookup is None and name in PAGE_NAMES:
+            if name in self.ignore or (lookup is None and name in PAGE_NAMES):
                 continue
             if lookup is None:
                 known = ", ".join(sorted(self._lookups)) or "none"
@@ -146,17 +144,15 @@ class FilterSet:
 
     def order(self) -> list[str]:
         """The ordering asked for by the `order` parameter: declared names, `-` for descending."""
-        terms: list[str] = []
-        for name, texts in self._pairs:
-            if name == "order":
-                terms += [part for text in texts for part in _split_list(str(text)) if part]
+        texts = map(str, self._given.get("order", ()))
+        terms = [part for text in texts for part in text.split(",") if part]
         for term in terms:
             if term.removeprefix("-") not in self.ordering or term.startswith("--"):
                 known = ", ".join(self.ordering) or "nothing"
                 raise _build_parameter_error(
                     self, "order", f"is wrong: {term!r} cannot order this: use {known}"
                 )
-        return [str(term) for term in terms]
+        return terms
 
     def as_json(self) -> dict[str, list[str]]:
         """The filters and the order as texts: `Shelf(shelf.as_json())` asks for the same rows, in a
@@ -167,7 +163,7 @@ class FilterSet:
         """
         self.conditions()  # raises before anything is kept
         made: dict[str, list[str]] = {}
-        for name, values in self._pairs:
+        for name, values in self._given.items():
             if (lookup := self._lookups.get(name)) is not None:
                 many = lookup.op in LIST_LOOKUPS
                 parts = [p for v in values for p in (_split_list(v) if many else [v])]
@@ -239,7 +235,7 @@ class FilterSet:
             notes = frozenset(found._notes) - found._find_unloaded_annotations()
         rows = self._shapes.get((shape, notes))
         if rows is None:
-            rows = self._shapes[shape, notes] = RowShape(found._meta, shape, notes)
+            rows = self._shapes[shape, notes] = plan_items(found._meta, shape, notes)
         context = self._describe_list(asked) if self._seal is not None else ()
         after, before = self._read_cursor("after", context), self._read_cursor("before", context)
         if after is not None and before is not None:
@@ -258,21 +254,20 @@ class FilterSet:
 
     def _describe_list(self, order: Sequence[str]) -> tuple[str, ...]:
         """The class, the order and the filters, as texts that a cursor is signed with."""
-        given = sorted((name, repr(texts)) for name, texts in self._pairs if name in self._lookups)
+        given = sorted((n, repr(texts)) for n, texts in self._given.items() if n in self._lookups)
         name = f"{type(self).__module__}.{type(self).__qualname__}"
         return name, ",".join(order), *[part for pair in given for part in pair]
 
     def _read_cursor(self, name: str, context: tuple[str, ...]) -> str | None:
-        for known, texts in self._pairs:
-            if known == name:
-                if len(texts) != 1:
-                    raise _build_parameter_error(self, name, "is given more than once")
-                cursor = str(texts[0])
-                opened = cursor if self._seal is None else self._seal.open_cursor(cursor, context)
-                if opened is None:
-                    raise build_cursor_error(type(self).__name__, is_before=name == "before")
-                return opened
-        return None
+        if (texts := self._given.get(name)) is None:
+            return None
+        if len(texts) != 1:
+            raise _build_parameter_error(self, name, "is given more than once")
+        cursor = str(texts[0])
+        opened = cursor if self._seal is None else self._seal.open_cursor(cursor, context)
+        if opened is None:
+            raise build_cursor_error(type(self).__name__, is_before=name == "before")
+        return opened
 
     def slice_bounds(self) -> tuple[int, int]:
         """Offset and size of the page asked for by `page` (from 1) and `page_size`."""
@@ -281,17 +276,16 @@ class FilterSet:
         return (number - 1) * size, size
 
     def _read_positive_parameter(self, name: str, default: int, *, limit: int) -> int:
-        for known, texts in self._pairs:
-            if known == name:
-                text = str(texts[0])
-                # "²".isdigit() is True and int("²") fails
-                plain = text.isascii() and text.isdigit() and len(text) <= 9
-                if len(texts) != 1 or not plain or int(text) < 1:
-                    raise _build_parameter_error(self, name, "takes a whole number of at least 1")
-                if int(text) > limit:
-                    raise _build_parameter_error(self, name, f"is at most {limit}")
-                return int(text)
-        return default
+        if (texts := self._given.get(name)) is None:
+            return default
+        text = str(texts[0])
+        # "²".isdigit() is True and int("²") fails
+        plain = text.isascii() and text.isdigit() and len(text) <= 9
+        if len(texts) != 1 or not plain or int(text) < 1:
+            raise _build_parameter_error(self, name, "takes a whole number of at least 1")
+        if int(text) > limit:
+            raise _build_parameter_error(self, name, f"is at most {limit}")
+        return int(text)
 
     def apply(self, query: Any = None) -> Any:
         """Return `query` (or all rows) with the conditions, ordering and page of the request, which
@@ -306,7 +300,7 @@ class FilterSet:
         return base._slice_rows(offset, offset + size)
 
     def _refuse_parameters(self, names: frozenset[str], instead: str) -> None:
-        for name, _ in self._pairs:
+        for name in self._given:
             if name in names:
                 raise _build_parameter_error(self, name, f"is not known here: use {instead}")
 
@@ -339,16 +333,13 @@ def _format_value(value: Any) -> str:
     return value.isoformat() if isinstance(value, (dt.date, dt.time)) else str(value)
 
 
-def _list_parameters(data: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
-    getlist = getattr(data, "getlist", None)
-    pairs: list[tuple[str, list[Any]]] = []
-    for key in dict.fromkeys(str(k) for k in data):
-        if getlist is not None:
-            pairs.append((key, list(cast("Iterable[Any]", getlist(key)))))
-        else:
-            value = data[key]
-            pairs.append((key, cast("list[Any]", value) if isinstance(value, list) else [value]))
-    return pairs
+def _read_parameters(data: Mapping[str, Any]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(map(str, data))
+    getlist: Callable[[str], Iterable[Any]] | None = getattr(data, "getlist", None)
+    if getlist is not None:
+        return {name: list(getlist(name)) for name in names}
+    values = {name: data[name] for name in names}
+    return {n: cast("list[Any]", v) if isinstance(v, list) else [v] for n, v in values.items()}
 
 
 def _build_parameter_error(owner: FilterSet, name: str, reason: str) -> InvalidParameter:

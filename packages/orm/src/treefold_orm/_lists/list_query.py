@@ -23,6 +23,7 @@ from treefold_orm._terms.values import F
 
 if TYPE_CHECKING:
     from treefold_orm._lists.row_shapes import RowShape
+    from treefold_orm._shapes.rows import RowPlan
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ class AskedPage(Generic[T]):
     owner: str
     query: Any
     counted: Any
-    shape: RowShape[T]
+    shape: RowShape[T] | RowPlan
     size: int
     after: str | None
     before: str | None

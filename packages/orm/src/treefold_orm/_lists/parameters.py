@@ -13,11 +13,8 @@ the descriptions.
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import inspect
 import keyword
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from weakref import WeakKeyDictionary
@@ -26,24 +23,11 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._fields.structured import EnumField
 from treefold_orm._lists.filter_set import LIST_LOOKUPS, PAGE_NAMES, FilterSet, list_filters
 from treefold_orm._lists.list_query import require_pageable
+from treefold_orm._shapes.members import SCALAR_TYPES
 
 if TYPE_CHECKING:
     from treefold_orm._expressions.lookups import Lookup
     from treefold_orm._lists.cursors import CursorSeal
-
-_TYPES: Mapping[str, Any] = {
-    "integer": int,
-    "bigint": int,
-    "boolean": bool,
-    "float": float,
-    "decimal": decimal.Decimal,
-    "uuid": uuid.UUID,
-    "date": dt.date,
-    "time": dt.time,
-    "datetime": dt.datetime,
-    "duration": dt.timedelta,
-}
-"""What is written in a query by the type in the database; any other value is a text."""
 
 _WORDS: Mapping[str, str] = {
     "exact": "is this value",
@@ -184,4 +168,5 @@ def _find_type(lookup: Lookup) -> Any:
         values = tuple(v for v in field.choices or () if isinstance(v, (str, int)))
         if values and len(values) == len(field.choices or ()):
             return Literal[values]
-    return str if lookup.keys is not None else _TYPES.get(field.internal, str)
+    # any other value is written as a text
+    return str if lookup.keys is not None else SCALAR_TYPES.get(field.internal, str)

@@ -30,8 +30,9 @@ from treefold_orm._building.own_rows import load_only_fields
 from treefold_orm._building.sources import Prefetch
 from treefold_orm._building.starting import build_default_manager_query, build_unfiltered_query
 from treefold_orm._expressions.lookups import refuse_sensitive
-from treefold_orm._shapes.rows import find_item_class, read_member_types, read_related_items
-from treefold_orm._terms.columns import Shaped
+from treefold_orm._shapes import rows
+from treefold_orm._shapes.members import has_default
+from treefold_orm._shapes.rows import Around, RowPlan, enter_shape, find_item_class, is_shape
 
 if TYPE_CHECKING:
     from treefold_orm._fields.base import AnyField
@@ -53,6 +54,22 @@ class _Record:
     takes_keywords: bool = True
 
 
+def plan_items(
+    meta: Meta, shape: type[T], notes: Collection[str] = (), around: Around = ()
+) -> RowShape[T] | RowPlan:
+    """Return how rows of a model become items of a shape; a `Shape` knows it.
+
+    Args:
+        notes: the annotations of the rows.
+        around: the shapes whose related rows these are.
+
+    Raises:
+        FieldError: for a shape that the rows do not have, or that contains itself.
+    """
+    kind: Any = shape
+    return kind.plan_rows() if is_shape(shape) else RowShape(meta, shape, notes, around)
+
+
 class RowShape(Generic[T]):
     """How rows of a model become items of a shape.
 
@@ -64,28 +81,11 @@ class RowShape(Generic[T]):
 
     make_items: Callable[[Iterable[Any]], list[T]]
 
-    def __init__(
-        self,
-        meta: Meta,
-        shape: type[T],
-        notes: Collection[str],
-        around: tuple[type[Any], ...] = (),
-    ) -> None:
-        if shape in around:
-            raise FieldError(
-                f"{shape.__name__} contains itself, and a page reads no rows to any depth; make a"
-                " shape without the relation for the inner rows"
-            )
-        self._around = (*around, shape)
+    def __init__(self, meta: Meta, shape: type[T], notes: Collection[str], around: Around) -> None:
+        self._meta, self._shape, self._notes = meta, shape, notes
+        self._around = enter_shape(shape, around, "a page")
         self.columns: list[AnyField] | None = []
         self.prefetches: list[Prefetch] = []
-        self._plan: Any = None  # of a `Shape`
-        kind: Any = shape
-        if isinstance(kind, type) and issubclass(kind, Shaped):  # it knows its columns
-            self._plan = kind.plan_rows()
-            make_one: Callable[[Any], T] = cast("Any", shape).of
-            self.make_items = lambda rows: [make_one(row) for row in rows]
-            return
         reads: dict[str, str | _Read] = {}
         record = _read_record(shape)
         if record is None:
@@ -93,7 +93,7 @@ class RowShape(Generic[T]):
                 f"A page takes a dataclass, TypedDict, struct or model as its shape, got {shape!r}"
             )
         for name, annotation in record.members.items():
-            read = self._plan_member(meta, shape, name, annotation, notes)
+            read = self._plan_member(name, annotation)
             if read is not None:
                 reads[name] = read
             elif name not in record.optional:
@@ -103,48 +103,43 @@ class RowShape(Generic[T]):
 
     def select_rows(self, query: Any) -> Any:
         """Load only what the shape reads."""
-        if self._plan is not None:
-            return self._plan.select_rows(query)
         made = query if self.columns is None else load_only_fields(query, self.columns)
         return made.prefetch_related(*self.prefetches) if self.prefetches else made
 
-    def _plan_member(
-        self, meta: Meta, shape: type[Any], name: str, annotation: Any, notes: Collection[str]
-    ) -> str | _Read | None:
+    def _plan_member(self, name: str, annotation: Any) -> str | _Read | None:
         """Return the attribute of a row, or a function of it, that a member is; None for none."""
-        if name in notes:
+        meta = self._meta
+        if name in self._notes or name == "pk":  # the key is always loaded
             return name
         if (relation := meta.relations.get(name)) is not None:
-            return self._plan_relation(relation, shape, annotation)
+            return self._plan_relation(relation, annotation)
         if name in meta.fields or name in meta.by_attname:
             column = meta.require_column(name)
             refuse_sensitive(meta, column, name)
             if self.columns is not None:
                 self.columns.append(column)
             return name
-        if name == "pk":  # always loaded
-            return name
         if isinstance(getattr(meta.model, name, None), (property, cached_property)):
             self.columns = None
             return name
         return None
 
-    def _plan_relation(self, relation: Relation, shape: type[Any], annotation: Any) -> _Read:
+    def _plan_relation(self, relation: Relation, annotation: Any) -> _Read:
         inner = find_item_class(annotation, _is_record_class)
         if inner is None:
             key = "" if relation.to_many else f"; the key is {relation.source_field.attname!r}"
             raise FieldError(
-                f"{shape.__name__}.{relation.name} must have a shape as its type, since it leads to"
-                f" {relation.target.name}{key}"
+                f"{self._shape.__name__}.{relation.name} must have a shape as its type, since it"
+                f" leads to {relation.target.name}{key}"
             )
-        part: RowShape[Any] = RowShape(relation.target, inner, (), self._around)
+        part = plan_items(relation.target, inner, (), self._around)
         alias = relation.target.database
         build = build_default_manager_query if relation.to_many else build_unfiltered_query
         related = part.select_rows(build(relation.target, alias))
         self.prefetches.append(Prefetch(relation.name, related))
         if self.columns is not None and relation.kind == "forward":
             self.columns.append(relation.source_field)
-        return lambda row: read_related_items(relation, row, part.make_items)
+        return lambda row: rows.read_related_items(relation, row, part.make_items)
 
 
 def _compile_maker(
@@ -181,10 +176,7 @@ def _read_record(shape: Any) -> _Record | None:
         return _read_pydantic_record(kind, fields)
     if dataclasses.is_dataclass(kind):
         own = [field for field in dataclasses.fields(kind) if field.init]
-        missing = dataclasses.MISSING
-        optional = [
-            f.name for f in own if f.default is not missing or f.default_factory is not missing
-        ]
+        optional = [field.name for field in own if has_default(field)]
         return _Record(_read_types(kind, [f.name for f in own]), optional, cast("Any", kind))
     if typing.is_typeddict(kind):
         return _Record(_read_types(kind), kind.__optional_keys__, dict, takes_keywords=False)
@@ -217,7 +209,7 @@ def _read_pydantic_record(kind: Any, fields: Mapping[str, Any]) -> _Record:
 
 
 def _read_types(kind: Any, names: Collection[str] | None = None) -> dict[str, Any]:
-    found = read_member_types(kind)
+    found = rows.read_member_types(kind)
     return found if names is None else {name: found.get(name, Any) for name in names}
 
 

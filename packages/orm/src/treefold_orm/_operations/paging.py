@@ -24,13 +24,13 @@ import enum
 import hashlib
 import itertools
 import json
-import operator
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError
+from treefold_orm._base.names import build_attribute_reader
 from treefold_orm._base.statement import Operation
 from treefold_orm._building.own_rows import extend_loaded_columns
 from treefold_orm._expressions import steps
@@ -187,13 +187,8 @@ def _build_page_order(query: AnyQuery) -> _PageOrder:
         step=step,
         digest=hashlib.sha256(text.encode()).hexdigest()[:8],
         columns=tuple([term.field for term in terms if _is_own_column(term)]),
-        read_values=_build_reader([term.name for term in terms]),
+        read_values=build_attribute_reader([term.name for term in terms]),
     )
-
-
-def _build_reader(names: list[str]) -> Callable[[Any], Any]:
-    read = operator.attrgetter(*names)
-    return read if len(names) > 1 else lambda row: (read(row),)
 
 
 def _build_keyset_term(query: AnyQuery, node: OrderNode) -> _KeysetTerm:

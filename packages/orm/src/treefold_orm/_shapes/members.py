@@ -22,6 +22,7 @@ import decimal
 import enum
 import functools
 import uuid
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from treefold_orm._base.errors import FieldError
@@ -31,7 +32,7 @@ from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._fields.structured import ArrayField, EnumField
 from treefold_orm._fields.text import EmailField, TextField, URLField
 
-_TYPES: dict[str, Any] = {
+SCALAR_TYPES: Mapping[str, Any] = {
     "text": str,
     "integer": int,
     "bigint": int,
@@ -43,6 +44,10 @@ _TYPES: dict[str, Any] = {
     "datetime": dt.datetime,
     "duration": dt.timedelta,
     "uuid": uuid.UUID,
+}
+"""The types of values whose text a request can have, by the type in the database."""
+_TYPES: Mapping[str, Any] = {
+    **SCALAR_TYPES,
     "binary": bytes,
     # all of JSON but null, which is NULL of the column
     "json": dict[str, Any] | list[Any] | str | int | float | bool,

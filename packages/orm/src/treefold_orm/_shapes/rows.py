@@ -13,19 +13,22 @@ query, or a property of the model, for which all columns are read.
 from __future__ import annotations
 
 import dataclasses
-import operator
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import build_attribute_reader
 from treefold_orm._building.sources import Prefetch
 from treefold_orm._building.starting import build_default_manager_query
 from treefold_orm._fields.meta import Meta, Relation
 from treefold_orm._operations.prefetching import aprefetch_related_objects
 from treefold_orm._shapes.members import has_default
 from treefold_orm._terms.columns import AnyColumn, Column, Shaped
+
+Around: TypeAlias = tuple[type[Any], ...]
+"""The shapes whose related rows are read, the outermost first."""
 
 
 class Related(NamedTuple):
@@ -67,7 +70,7 @@ class RowPlan:
         self.optional: list[dataclasses.Field[Any]] = []
         self.reads_all = False
         hints = read_member_types(shape)
-        for field in _list_fields(shape):
+        for field in list_fields(shape):
             relation = meta.relations.get(field.name)
             attribute = getattr(meta.model, field.name, None)
             self.reads_all |= isinstance(attribute, (property, cached_property))
@@ -75,7 +78,7 @@ class RowPlan:
                 if field.name not in columns and has_default(field):
                     self.optional.append(field)
                 continue
-            inner = find_item_class(hints[field.name], _is_shape)
+            inner = find_item_class(hints[field.name], is_shape)
             if inner is None:
                 raise FieldError(
                     f"{shape.__name__}.{field.name} must be a shape of {relation.target.name},"
@@ -83,15 +86,20 @@ class RowPlan:
                 )
             self.related[field.name] = Related(relation, inner)
         others = {*self.related, *(field.name for field in self.optional)}
-        names = [field.name for field in _list_fields(shape) if field.name not in others]
+        names = [field.name for field in list_fields(shape) if field.name not in others]
         self.attributes = tuple(names)
-        self.read_attributes = _build_attribute_reader(names)
+        self.read_attributes = build_attribute_reader(names)
 
-    def select_rows(self, query: Any, around: tuple[RowPlan, ...] = ()) -> Any:
+    def make_items(self, rows: Iterable[Any]) -> list[Any]:
+        """Return the shapes of rows."""
+        make = self.shape.of
+        return [make(row) for row in rows]
+
+    def select_rows(self, query: Any, around: Around = ()) -> Any:
         """Return a query that reads what the shape has.
 
         Args:
-            around: the plans whose related rows these are.
+            around: the shapes whose related rows these are.
 
         Raises:
             FieldError: for a shape that contains itself: no query reads rows to any depth.
@@ -102,8 +110,8 @@ class RowPlan:
         made = made.select_related(*reads.joins) if reads.joins else made
         return made.prefetch_related(*reads.prefetches) if reads.prefetches else made
 
-    def _collect_reads(self, prefix: str, reads: _Reads, around: tuple[RowPlan, ...]) -> None:
-        around = self._enter("only()", around)
+    def _collect_reads(self, prefix: str, reads: _Reads, around: Around) -> None:
+        around = enter_shape(self.shape, around, "only()")
         start, columns = reads.start, reads.columns
         own = {each.path: each.field for each in self.columns.values()}
         if self.reads_all:
@@ -123,14 +131,6 @@ class RowPlan:
             inner: RowPlan = shape.plan_rows()
             inner._collect_reads(f"{prefix}{name}__", reads, around)
 
-    def _enter(self, call: str, around: tuple[RowPlan, ...]) -> tuple[RowPlan, ...]:
-        if self in around:
-            raise FieldError(
-                f"{self.shape.__name__} contains itself, and {call} reads no rows to any depth;"
-                " make a shape without the relation for the inner rows"
-            )
-        return (*around, self)
-
     async def load_related_rows(self, row: Any) -> None:
         """Load what the shape has of other rows, where the row lacks it.
 
@@ -140,8 +140,8 @@ class RowPlan:
         if self.related:
             await aprefetch_related_objects([row], *self._list_related_paths("", ()))
 
-    def _list_related_paths(self, prefix: str, around: tuple[RowPlan, ...]) -> Iterator[str]:
-        around = self._enter("aof()", around)
+    def _list_related_paths(self, prefix: str, around: Around) -> Iterator[str]:
+        around = enter_shape(self.shape, around, "aof()")
         for name, (_, shape) in self.related.items():
             yield f"{prefix}{name}"
             yield from shape.plan_rows()._list_related_paths(f"{prefix}{name}__", around)
@@ -149,13 +149,21 @@ class RowPlan:
     def read_related(self, name: str, row: Any) -> Any:
         """Return the shape of a related row, None without one, or the list of several."""
         relation, shape = self.related[name]
-        return read_related_items(relation, row, lambda rows: [shape.of(each) for each in rows])
+        return read_related_items(relation, row, shape.plan_rows().make_items)
 
 
-def _build_attribute_reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(names) > 1:
-        return operator.attrgetter(*names)
-    return lambda row: tuple(getattr(row, name) for name in names)
+def enter_shape(shape: type[Any], around: Around, reader: str) -> Around:
+    """Return the shapes around the members of a shape.
+
+    Raises:
+        FieldError: for a shape that contains itself; `reader` is what would read its rows.
+    """
+    if shape in around:
+        raise FieldError(
+            f"{shape.__name__} contains itself, and {reader} reads no rows to any depth; make a"
+            " shape without the relation for the inner rows"
+        )
+    return (*around, shape)
 
 
 def read_related_items(
@@ -191,9 +199,11 @@ def find_item_class(annotation: Any, is_item_class: Callable[[Any], bool]) -> An
     return find_item_class(inner[0], is_item_class) if len(inner) == 1 else None
 
 
-def _is_shape(annotation: Any) -> bool:
+def is_shape(annotation: Any) -> bool:
+    """Return True for a `Shape`."""
     return isinstance(annotation, type) and issubclass(annotation, Shaped)
 
 
-def _list_fields(shape: Any) -> tuple[dataclasses.Field[Any], ...]:
+def list_fields(shape: Any) -> tuple[dataclasses.Field[Any], ...]:
+    """Return the members of a shape as those of a dataclass."""
     return dataclasses.fields(shape)

@@ -32,7 +32,7 @@ from treefold_orm._shapes.members import (
     has_default,
     is_read_only,
 )
-from treefold_orm._shapes.rows import RowPlan
+from treefold_orm._shapes.rows import RowPlan, list_fields
 from treefold_orm._terms.columns import AnyColumn, Column, Reference, Shaped
 
 _MISSING = dataclasses.MISSING
@@ -84,11 +84,11 @@ class Shape(Shaped):
         # a column has its default in the model too, and `role: Role = "agent"` has one of its own
         defaults = {name for name in hints if name in body}
         cls._own_defaults = (cls._own_defaults - own.keys() - hints.keys()) | defaults
-        cls._names = frozenset(field.name for field in _list_fields(cls))
+        cls._names = frozenset(field.name for field in list_fields(cls))
         keys = {field.attname for field in meta.keys} if columns else set[str]()
         cls.__changeable__ = frozenset(
             field.name
-            for field in _list_fields(cls)
+            for field in list_fields(cls)
             if not field.metadata.get(READ_ONLY) and field.name not in keys
         )
 
@@ -97,7 +97,7 @@ class Shape(Shaped):
             self._given = self._names
             self.__dict__.update(values)
             return
-        fields = _list_fields(self)
+        fields = list_fields(self)
         if unknown := values.keys() - self._names:
             raise TypeError(f"{type(self).__name__} has no member {min(unknown)!r}")
         self._given = frozenset(values)
@@ -173,7 +173,7 @@ class Shape(Shaped):
         """Return the values of columns that were given or have a default of the shape's own, and
         may be set; `assign` calls it.
         """
-        read_only = {f.name for f in _list_fields(self) if f.metadata.get(READ_ONLY)}
+        read_only = {f.name for f in list_fields(self) if f.metadata.get(READ_ONLY)}
         names = [n for n in self._columns if n in (self._given | self._own_defaults) - read_only]
         return {name: self.__dict__[name] for name in names}
 
@@ -193,10 +193,6 @@ class _Member:
             f"{owner.__name__}.{self._column.path} has no value: it was not given, and the database"
             " makes it"
         )
-
-
-def _list_fields(shape: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(shape)
 
 
 def _is_column(value: object) -> bool:
