@@ -6,13 +6,15 @@ and annotations hold; asking for one name notes that name, iteration and the lik
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, cast
 
 from treefold_http._requests.connection import Address
 from treefold_http._requests.read_notes import HEADERS, STATE, ReadNotes
 from treefold_http._wire.asgi import Scope
 from treefold_http._wire.datastructures import Headers, QueryParams, State
+
+T = TypeVar("T")
 
 _IN_EVERY_KEY = frozenset({"type", "asgi", "method", "scheme", "root_path"})
 _SCOPE_NAMES: Mapping[str, str] = {
@@ -49,7 +51,7 @@ class RecordedFields(Mapping[bytes, bytes]):
 
 
 class RecordedHeaders(Headers):
-    """The header fields."""
+    """The header fields; what asks for all of them reads `raw`."""
 
     __slots__ = ("_notes", "_plain")
 
@@ -70,18 +72,6 @@ class RecordedHeaders(Headers):
         self._notes.note_name(f"header:{name.lower()}")
         return self._plain.getlist(name)
 
-    def __iter__(self) -> Iterator[str]:
-        self._notes.note_name(HEADERS)
-        return iter(self._plain)
-
-    def __len__(self) -> int:
-        self._notes.note_name(HEADERS)
-        return len(self._plain)
-
-    def multi_items(self) -> list[tuple[str, str]]:
-        self._notes.note_name(HEADERS)
-        return self._plain.multi_items()
-
     def __repr__(self) -> str:
         self._notes.note_name(HEADERS)
         return repr(self._plain)
@@ -90,32 +80,21 @@ class RecordedHeaders(Headers):
 class RecordedQuery(QueryParams):
     """The query: its pairs are in every key, the order of different names only where it is read."""
 
-    __slots__ = ("_notes", "_plain")
+    __slots__ = ("notes",)
 
-    def __init__(self, plain: QueryParams, notes: ReadNotes) -> None:
-        self._plain = plain
-        self._notes = notes
-
-    def __getitem__(self, name: str) -> str:
-        return self._plain[name]
-
-    def getlist(self, name: str) -> list[str]:
-        return self._plain.getlist(name)
-
-    def __len__(self) -> int:
-        return len(self._plain)
+    notes: ReadNotes
 
     def __iter__(self) -> Iterator[str]:
-        self._notes.note_name("query")
-        return iter(self._plain)
+        self.notes.note_name("query")
+        return super().__iter__()
 
     def multi_items(self) -> list[tuple[str, str]]:
-        self._notes.note_name("query")
-        return self._plain.multi_items()
+        self.notes.note_name("query")
+        return super().multi_items()
 
     def __repr__(self) -> str:
-        self._notes.note_name("query")
-        return repr(self._plain)
+        self.notes.note_name("query")
+        return repr(QueryParams(self._pairs))
 
 
 class RecordedState(State):
@@ -180,23 +159,33 @@ class RecordedAddress(Address):
         return True
 
 
+def _note_everything_before(method: Callable[[dict[str, Any]], T]) -> Callable[[RecordedScope], T]:
+    """Return the same method, which reads all of the scope."""
+
+    def note_and_call(self: RecordedScope) -> T:
+        self.notes.note_everything()
+        return method(self)
+
+    return note_and_call
+
+
 class RecordedScope(dict[str, Any]):
     """The scope; writes go to the scope of the server too."""
 
     def __init__(self, plain: Scope, notes: ReadNotes) -> None:
         super().__init__(plain)
         self._plain = plain
-        self._notes = notes
+        self.notes = notes
 
     def _note_key(self, name: str) -> None:
         if name in _IN_EVERY_KEY:
             return
         if name == "client":
-            self._notes.names.update(("client.host", "client.port"))
+            self.notes.names.update(("client.host", "client.port"))
         elif (noted := _SCOPE_NAMES.get(name)) is not None:
-            self._notes.note_name(noted)
+            self.notes.note_name(noted)
         else:
-            self._notes.note_everything()
+            self.notes.note_everything()
 
     def __getitem__(self, name: str) -> Any:
         self._note_key(name)
@@ -233,26 +222,9 @@ class RecordedScope(dict[str, Any]):
         super().update(*args, **kwargs)
         self._plain.update(*args, **kwargs)
 
-    def __iter__(self) -> Iterator[str]:
-        self._notes.note_everything()
-        return super().__iter__()
-
-    def keys(self) -> Any:
-        self._notes.note_everything()
-        return super().keys()
-
-    def values(self) -> Any:
-        self._notes.note_everything()
-        return super().values()
-
-    def items(self) -> Any:
-        self._notes.note_everything()
-        return super().items()
-
-    def copy(self) -> dict[str, Any]:
-        self._notes.note_everything()
-        return super().copy()
-
-    def __repr__(self) -> str:
-        self._notes.note_everything()
-        return super().__repr__()
+    __iter__: Any = _note_everything_before(dict[str, Any].__iter__)
+    keys: Any = _note_everything_before(dict[str, Any].keys)
+    values: Any = _note_everything_before(dict[str, Any].values)
+    items: Any = _note_everything_before(dict[str, Any].items)
+    copy: Any = _note_everything_before(dict[str, Any].copy)
+    __repr__: Any = _note_everything_before(dict[str, Any].__repr__)

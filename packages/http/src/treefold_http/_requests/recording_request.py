@@ -88,7 +88,9 @@ class RecordingRequest(Request):
     def query(self) -> QueryParams:
         """The parsed query string."""
         raw = read_unrecorded_scope(self).get("query_string", b"")
-        return RecordedQuery(QueryParams.parse(raw), self.notes)
+        made = RecordedQuery.parse(raw)
+        made.notes = self.notes
+        return made
 
     @property
     def state(self) -> State:

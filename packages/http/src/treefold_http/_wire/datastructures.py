@@ -7,7 +7,7 @@ or latin-1 header bytes; a value that is invalid in a header is refused where it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView, Mapping, MutableMapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from urllib.parse import unquote_plus
 
 from treefold_http._headers.header_fields import BLANKS, encode_header
@@ -68,7 +68,7 @@ class QueryParams(MultiMapping[str]):
     __slots__ = ()
 
     @classmethod
-    def parse(cls, query_string: bytes) -> QueryParams:
+    def parse(cls, query_string: bytes) -> Self:
         """Decode a raw query string.
 
         Raises:
