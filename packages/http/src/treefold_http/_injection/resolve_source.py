@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from treefold_http._bodies.uploads import UploadFile
 from treefold_http._injection import sources
@@ -64,6 +64,21 @@ _PLACES: dict[type[sources.Source], Place] = {
 }
 
 
+class _Declared(NamedTuple):
+    """A parameter without its markers, and the function that has it."""
+
+    parameter: inspect.Parameter
+    node: tree.TypeNode
+    function: AnyCallable
+
+    def make_error(self, text: str) -> InjectionError:
+        owner = format_callable(self.function)
+        return InjectionError(f"Parameter {self.parameter.name!r} of {owner} {text}")
+
+    def format_type(self) -> str:
+        return format_annotation(constraints.build_unconstrained_annotation(self.node))
+
+
 def resolve_source(
     parameter: inspect.Parameter,
     node: tree.TypeNode,
@@ -89,27 +104,30 @@ def resolve_source(
     if kept != node.markers:
         annotation = Annotated[node.bare_annotation, *kept] if kept else node.bare_annotation
         node = replace(node, annotation=annotation, markers=kept)
+    declared = _Declared(parameter, node, function)
     if in_path:
-        return _build_path_input(parameter, node, function)
+        return _build_path_input(declared)
     if kind != "nothing":
-        _refuse_marker_default(parameter, function)
-        _refuse_class_without_body(parameter, node, function)
+        _refuse_marker_default(declared)
+        _refuse_class_without_body(declared)
         if source is not None:
-            sent = _build_marked_input(parameter, node, source, function)
+            sent = _build_marked_input(declared, source)
         else:
-            sent = _infer_input_from_type(parameter, node, function)
+            sent = _infer_input_from_type(declared)
         if sent is not None and sent.binder.waits and kind == "websocket":
-            text = "comes from a body, and a WebSocket has none; receive it as a message"
-            raise _make_parameter_error(parameter, function, text)
+            raise declared.make_error(
+                "comes from a body, and a WebSocket has none; receive it as a message"
+            )
         if sent is not None:
             return sent
     if parameter.default is not EMPTY:
         return None
     if isinstance(node, tree.Table):
-        shown = _format_bare_type(node)
-        text = f"is annotated {shown}, which the query cannot provide; annotate it with a model of"
-        text = f"{text} the body, or write Annotated[{shown}, Body()] for any JSON object"
-        raise _make_parameter_error(parameter, function, text)
+        shown = declared.format_type()
+        raise declared.make_error(
+            f"is annotated {shown}, which the query cannot provide; annotate it with a model of the"
+            f" body, or write Annotated[{shown}, Body()] for any JSON object"
+        )
     raise InjectionError(
         f"Nothing provides parameter {parameter.name!r} of {format_callable(function)}; name it"
         " after a path parameter, annotate it with a scalar for the query or a model for the body,"
@@ -117,49 +135,42 @@ def resolve_source(
     )
 
 
-def _build_path_input(
-    parameter: inspect.Parameter, node: tree.TypeNode, function: AnyCallable
-) -> Input:
+def _build_path_input(declared: _Declared) -> Input:
+    name, node = declared.parameter.name, declared.node
     convert = build_scalar_converter(node) or build_pydantic_text_converter(node)
     if convert is None:
         raise InjectionError(
-            f"Path parameter {parameter.name!r} of {format_callable(function)} is annotated"
-            f" {_format_bare_type(node)}, which text cannot be converted to; use str, int, UUID,"
+            f"Path parameter {name!r} of {format_callable(declared.function)} is annotated"
+            f" {declared.format_type()}, which text cannot be converted to; use str, int, UUID,"
             " an enum or a date"
         )
     checked = with_result_check(convert, constraints.build_constraint_check(node))
-    binder = sources.build_path_binder(parameter.name, checked)
-    return Input(place="path", name=parameter.name, type=node, binder=binder)
+    binder = sources.build_path_binder(name, checked)
+    return Input(place="path", name=name, type=node, binder=binder)
 
 
-def _refuse_marker_default(parameter: inspect.Parameter, function: AnyCallable) -> None:
+def _refuse_marker_default(declared: _Declared) -> None:
     """Refuse a marker or a constraint as the default, where it would be ignored."""
-    if constraints.is_field_or_meta(parameter.default):
-        text = "has a constraint as its default; write it into Annotated[..., ...]"
-        raise _make_parameter_error(parameter, function, text)
-    if is_source(parameter.default):
-        name = find_source_class(parameter.default).__name__
-        text = f"has {name}() as its default; write Annotated[..., {name}()]"
-        raise _make_parameter_error(parameter, function, text)
+    default = declared.parameter.default
+    if constraints.is_field_or_meta(default):
+        raise declared.make_error(
+            "has a constraint as its default; write it into Annotated[..., ...]"
+        )
+    if is_source(default):
+        name = find_source_class(default).__name__
+        raise declared.make_error(f"has {name}() as its default; write Annotated[..., {name}()]")
 
 
-def _refuse_class_without_body(
-    parameter: inspect.Parameter, node: tree.TypeNode, function: AnyCallable
-) -> None:
+def _refuse_class_without_body(declared: _Declared) -> None:
     """Refuse a class that says what to write in its place, such as a model of a database."""
-    for each, _ in tree.walk_types(node):
+    for each, _ in tree.walk_types(declared.node):
         kind = each.kind if isinstance(each, tree.ForeignType) else None
         if (remedy := getattr(kind, "__parameter_remedy__", None)) is not None:
-            text = f"cannot be of type {format_annotation(kind)}: {remedy}"
-            raise _make_parameter_error(parameter, function, text)
+            raise declared.make_error(f"cannot be of type {format_annotation(kind)}: {remedy}")
 
 
-def _build_marked_input(
-    parameter: inspect.Parameter,
-    node: tree.TypeNode,
-    source: sources.Source,
-    function: AnyCallable,
-) -> Input:
+def _build_marked_input(declared: _Declared, source: sources.Source) -> Input:
+    parameter, node, function = declared
     if isinstance(source, sources.Body):
         if source.alias is not None:
             raise InjectionError(
@@ -169,74 +180,69 @@ def _build_marked_input(
             )
         decoder = build_model_decoder(node, allow_any_type=True)
         assert decoder is not None  # noqa: S101 - guaranteed by `allow_any_type`
-        return _build_body_input(parameter, node, decoder)
+        return _build_body_input(declared, decoder)
     if isinstance(source, sources.File):
         many = find_upload_multiplicity(node)
         if many is None and node.annotation is not EMPTY:
-            shown = format_annotation(node.bare_annotation)
-            text = f"is annotated {shown}, which File() cannot provide"
-            text += "; use UploadFile or a list of it"
-            raise _make_parameter_error(parameter, function, text)
-        return _build_file_input(parameter, node, source, many=bool(many))
+            raise declared.make_error(
+                f"is annotated {format_annotation(node.bare_annotation)}, which File() cannot"
+                " provide; use UploadFile or a list of it"
+            )
+        return _build_file_input(declared, source, many=bool(many))
     if isinstance(source, (sources.Query, sources.Form)):
         model_input = build_model_input(parameter, node, source, format_callable(function))
         if model_input is not None:
             return model_input
     if (reader := build_text_reader(node, allow_pydantic_types=True)) is None:
-        shown = _format_bare_type(node)
-        text = f"is annotated {shown}, which {type(source).__name__}() cannot provide"
-        text = f"{text}; use a scalar or a list of scalars"
-        raise _make_parameter_error(parameter, function, text)
-    return _build_text_input(parameter, node, source, reader)
+        raise declared.make_error(
+            f"is annotated {declared.format_type()}, which {type(source).__name__}() cannot"
+            " provide; use a scalar or a list of scalars"
+        )
+    return _build_text_input(declared, source, reader)
 
 
-def _infer_input_from_type(
-    parameter: inspect.Parameter, node: tree.TypeNode, function: AnyCallable
-) -> Input | None:
-    source = sources.Query()
+def _infer_input_from_type(declared: _Declared) -> Input | None:
+    node, source = declared.node, sources.Query()
     if node.annotation is EMPTY:
         return None
     if (uploads := find_upload_multiplicity(node)) is not None:
-        return _build_file_input(parameter, node, source, many=uploads)
+        return _build_file_input(declared, source, many=uploads)
     if (decoder := build_model_decoder(node)) is not None:
-        return _build_body_input(parameter, node, decoder)
+        return _build_body_input(declared, decoder)
     constrained = bool(constraints.find_constraint_packages(node))
     reader = build_text_reader(
         node, allow_pydantic_types=constrained or is_pydantic_text_class(node)
     )
     if reader is not None:
-        return _build_text_input(parameter, node, source, reader)
+        return _build_text_input(declared, source, reader)
     if constrained:
         raise InjectionError(
-            f"The constraint on parameter {parameter.name!r} cannot be checked on"
-            f" {_format_bare_type(node)}; use a scalar or a list of scalars"
+            f"The constraint on parameter {declared.parameter.name!r} cannot be checked on"
+            f" {declared.format_type()}; use a scalar or a list of scalars"
         )
-    if parameter.default is not EMPTY and is_client_data_type(node):
-        shown = _format_bare_type(node)
-        text = f"is annotated {shown}, which the query cannot provide, and its default"
-        remedy = "use a scalar or a list of scalars, or Annotated[..., Body()]"
-        raise _make_parameter_error(parameter, function, f"{text} would always be used; {remedy}")
+    if declared.parameter.default is not EMPTY and is_client_data_type(node):
+        raise declared.make_error(
+            f"is annotated {declared.format_type()}, which the query cannot provide, and its"
+            " default would always be used; use a scalar or a list of scalars, or"
+            " Annotated[..., Body()]"
+        )
     return None
 
 
 def _build_text_input(
-    parameter: inspect.Parameter,
-    node: tree.TypeNode,
-    source: sources.Source,
-    reader: sources.TextReader,
+    declared: _Declared, source: sources.Source, reader: sources.TextReader
 ) -> Input:
-    place, default = _PLACES[type(source)], parameter.default
-    name = _resolve_source_name(source, parameter)
+    place, default = _PLACES[type(source)], declared.parameter.default
+    name = _resolve_source_name(source, declared.parameter)
     if place == "form":
         binder = sources.build_form_field_binder(name, reader, default)
     else:
         binder = sources.build_text_binder(place, name, reader, default)
-    return Input(place=place, name=name, type=node, default=default, binder=binder)
+    return Input(place=place, name=name, type=declared.node, default=default, binder=binder)
 
 
-def _build_file_input(
-    parameter: inspect.Parameter, node: tree.TypeNode, source: sources.Source, *, many: bool
-) -> Input:
+def _build_file_input(declared: _Declared, source: sources.Source, *, many: bool) -> Input:
+    parameter, node, _ = declared
     name, default = _resolve_source_name(source, parameter), parameter.default
     binder = sources.build_file_binder(name, default, many=many)
     return Input(place="file", name=name, type=node, default=default, many=many, binder=binder)
@@ -261,8 +267,8 @@ def find_upload_multiplicity(node: tree.TypeNode) -> bool | None:
     return False if options[0].bare_annotation is UploadFile else None
 
 
-def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:
-    quick = decoder.quick
+def _build_body_input(declared: _Declared, decoder: Decoder) -> Input:
+    parameter, quick = declared.parameter, decoder.quick
 
     async def bind_body(connection: Any, errors: Errors) -> Any:
         fields = connection.fields
@@ -288,16 +294,5 @@ def _build_body_input(parameter: inspect.Parameter, node: tree.TypeNode, decoder
         return parameter.default
 
     binder = sources.Binder(bind_body, waits=True, body="json")
-    return Input(
-        place="json", name=parameter.name, type=node, default=parameter.default, binder=binder
-    )
-
-
-def _make_parameter_error(
-    parameter: inspect.Parameter, function: AnyCallable, text: str
-) -> InjectionError:
-    return InjectionError(f"Parameter {parameter.name!r} of {format_callable(function)} {text}")
-
-
-def _format_bare_type(node: tree.TypeNode) -> str:
-    return format_annotation(constraints.build_unconstrained_annotation(node))
+    name, default = parameter.name, parameter.default
+    return Input(place="json", name=name, type=declared.node, default=default, binder=binder)
