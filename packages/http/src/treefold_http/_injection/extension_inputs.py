@@ -17,8 +17,7 @@ would answer for a filter without a word.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treefold_http._injection.contract import Contract, Input
@@ -38,14 +37,6 @@ _MAX_COMPARED = 64
 """Characters of an unknown name whose nearest name is looked for, which takes quadratic time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
-    """One name of the query: the input that documents show, and what takes its texts."""
-
-    sent: Input
-    take: Callable[[str | list[str] | None, Errors], object]
-
-
 def build_extension_input(function: AnyCallable, call_number: int) -> Input:
     """Return the input that reads all parameters of a function of an extension.
 
@@ -54,8 +45,8 @@ def build_extension_input(function: AnyCallable, call_number: int) -> Input:
     """
     parameters = list_parameters(function)
     names = [_build_name(parameter, function, call_number) for parameter in parameters]
-    by_name = {each.sent.name: each for each in names}
-    required = [each for each in names if each.sent.is_required]
+    by_name = {each.name: each for each in names}
+    required = [each for each in names if each.is_required]
     others: set[str] = set()
 
     def bind_query(connection: Connection, errors: Errors) -> Mapping[str, object]:
@@ -71,15 +62,15 @@ def build_extension_input(function: AnyCallable, call_number: int) -> Input:
         if unknown:
             _refuse_unknown_names(unknown, others, errors)
         for each in required:
-            if each.sent.name not in values:
-                each.take(None, errors)
+            if each.name not in values:
+                each.binder.bind(None, errors)
         return values
 
     return Input(
         place="query",
         name=format_callable(function),
         type=ANY,
-        members=tuple(each.sent for each in names),
+        members=tuple(names),
         call=call_number,
         # the resolver adds the names of all inputs, these among them
         binder=Binder(bind_query, others=others),
@@ -103,15 +94,14 @@ def admit_credential_names(contract: Contract, entries: Sequence[Any]) -> None:
             sent.binder.others.update(names)
 
 
-def _build_name(parameter: inspect.Parameter, function: AnyCallable, call_number: int) -> _Name:
+def _build_name(parameter: inspect.Parameter, function: AnyCallable, call_number: int) -> Input:
     node = parse_annotation(resolve_annotation(parameter, function))
     if (reader := build_text_reader(node, allow_pydantic_types=False)) is None:
         raise InjectionError(
             f"Parameter {parameter.name!r} of {format_callable(function)} must be a scalar or a"
             " list of scalars: an extension reads it from the query"
         )
-    take = build_value_parser("query", parameter.name, reader, parameter.default)
-    sent = Input(
+    return Input(
         place="query",
         name=parameter.name,
         type=node,
@@ -119,20 +109,20 @@ def _build_name(parameter: inspect.Parameter, function: AnyCallable, call_number
         many=reader.many,
         is_closed=True,
         call=call_number,
-        binder=Binder(take),
+        # it takes the texts of its name, as those of a model
+        binder=Binder(build_value_parser("query", parameter.name, reader, parameter.default)),
     )
-    return _Name(sent, take)
 
 
-def _take_texts(each: _Name, query: MultiMapping[str], errors: Errors) -> object:
-    texts = query.getlist(each.sent.name)
-    if each.sent.many:
-        return each.take([part for text in texts for part in text.split(",")], errors)
+def _take_texts(each: Input, query: MultiMapping[str], errors: Errors) -> object:
+    texts, take = query.getlist(each.name), each.binder.bind
+    if each.many:
+        return take([part for text in texts for part in text.split(",")], errors)
     if len(texts) > 1:
-        entry = make_error_entry(["query", each.sent.name], "is given more than once", "repeated")
+        entry = make_error_entry(["query", each.name], "is given more than once", "repeated")
         errors.append(entry)
         return None
-    return each.take(texts[0], errors)
+    return take(texts[0], errors)
 
 
 def _refuse_unknown_names(unknown: Sequence[str], known: set[str], errors: Errors) -> None:

@@ -77,6 +77,11 @@ class Injection:
     providers: Providers
     extensions: list[Any] = field(default_factory=list[Any])
 
+    def find_call_values(self) -> Mapping[str, AnyCallable]:
+        """Return what compiled calls use, by name."""
+        make = self.providers.get_or_make_app_value
+        return {"in_thread": self.in_thread, "app_value": make}
+
 
 def plan_call(
     handler: AnyCallable,
@@ -102,11 +107,7 @@ def plan_call(
         InjectionError: for a parameter that nothing can provide, or dependencies in a circle.
     """
     contract = _Resolver(injection, kind, path_parameters, ancestors).resolve(handler)
-    values = {
-        "in_thread": injection.in_thread,
-        "app_value": injection.providers.get_or_make_app_value,
-    }
-    return compile_call(handler, contract, values), contract
+    return compile_call(handler, contract, injection.find_call_values()), contract
 
 
 def plan_call_behind_cache(
@@ -122,10 +123,7 @@ def plan_call_behind_cache(
         InjectionError: as `plan_call`.
     """
     contract = _Resolver(injection, "request", path_parameters, ()).resolve(handler)
-    values = {
-        "in_thread": injection.in_thread,
-        "app_value": injection.providers.get_or_make_app_value,
-    }
+    values = injection.find_call_values()
     if not (early := find_steps_before_cache(contract)):
         return None, compile_call(handler, contract, values), contract
     return *compile_split_call(handler, contract, values, early), contract

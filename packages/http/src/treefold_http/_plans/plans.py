@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.cache_place import CacheLayer, collect_declared_names, has_cache
@@ -122,7 +122,7 @@ def compose_route_plan(
     plan = Plan(
         route=route,
         contract=contract,
-        run=_wrap_endpoint_late(app, route, entries, run, module.status_code),
+        run=_wrap_endpoint(app, route, entries, run, module.status_code),
         inner=run,
         early=early,
         has_cache=has_cache(route, chosen),
@@ -134,8 +134,7 @@ def compose_route_plan(
         log_payload=module.log_payload,
         is_layered=has_project_middleware(entries),
     )
-    _let_late_chain_replace_itself(plan)
-    return plan
+    return _let_late_chain_replace_itself(plan)
 
 
 def rewrap_plan_in_middleware(
@@ -153,10 +152,9 @@ def rewrap_plan_in_middleware(
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _build_and_configure_layers(plan.route, chosen, plan.contract, plan.early)
-    run = _wrap_endpoint_late(app, plan.route, entries, plan.inner, module.status_code)
+    run = _wrap_endpoint(app, plan.route, entries, plan.inner, module.status_code)
     rewrapped = replace(plan, run=run, is_layered=has_project_middleware(entries))
-    _let_late_chain_replace_itself(rewrapped)
-    return rewrapped
+    return _let_late_chain_replace_itself(rewrapped)
 
 
 def build_broken_file_plan(
@@ -170,10 +168,9 @@ def build_broken_file_plan(
         raise HTTPError(500, detail)
 
     entries = build_route_layers(route, select_route_middlewares(route, project_middlewares))
-    chain = _wrap_endpoint(app, route, entries, run, None)
     return Plan(
         route=route,
-        run=chain,
+        run=_wrap_endpoint(app, route, entries, run, None),
         max_body=app.settings.max_body,
         masked=_find_masked_segments(route),
         is_layered=has_project_middleware(entries),
@@ -220,51 +217,42 @@ def _wrap_endpoint(
     run: Callable[[Any], Any],
     status: int | None,
 ) -> Callable[[Any], Any]:
-    """Compose a route's middleware around its endpoint, which has no middleware yet."""
+    """Return the endpoint of a route, which has no middleware yet, with its middleware.
+
+    That of requests is composed at the first one: of the routes that a boot or a save plans, few
+    are asked soon.
+    """
     if route.method == WEBSOCKET:
         return compose_socket_chain(entries, run)
-    return compose_middleware_chain(app, entries, run, status=status) if entries else run
+    if not entries:
+        return run
+    return _LateChain(partial(compose_middleware_chain, app, entries, run, status=status))
 
 
-def _wrap_endpoint_late(
-    app: ProjectRuntime,
-    route: Route,
-    entries: Sequence[Any],
-    run: Callable[[Any], Any],
-    status: int | None,
-) -> Callable[[Any], Any]:
-    """Return the endpoint with its middleware, composed at the first request.
-
-    Of the routes that a boot or a save plans, few are asked soon.
-    """
-    if route.method == WEBSOCKET or not entries:
-        return _wrap_endpoint(app, route, entries, run, status)
-    return _LateChain(app, route, entries, run, status)
-
-
-def _let_late_chain_replace_itself(plan: Plan) -> None:
+def _let_late_chain_replace_itself(plan: Plan) -> Plan:
     """Tell a late chain its plan, whose `run` it replaces: only the first request passes it."""
     if isinstance(plan.run, _LateChain):
         plan.run.plan = plan
+    return plan
 
 
 class _LateChain:
-    """A chain of middleware that is composed at its first call; arguments as `_wrap_endpoint`.
+    """A chain of middleware that is composed at its first call.
 
     Attributes:
         plan: the plan whose `run` the composed chain becomes.
     """
 
-    __slots__ = ("__weakref__", "_arguments", "_chain", "plan")
+    __slots__ = ("__weakref__", "_chain", "_compose", "plan")
 
-    def __init__(self, *arguments: Any) -> None:
-        self._arguments = arguments
-        self._chain: Callable[[Any], Any] | None = None
+    def __init__(self, compose: Callable[[], Endpoint]) -> None:
+        self._compose = compose
+        self._chain: Endpoint | None = None
         self.plan: Plan | None = None
 
     def __call__(self, connection: Any) -> Any:
         if self._chain is None:
-            self._chain = _wrap_endpoint(*self._arguments)
+            self._chain = self._compose()
             if self.plan is not None:
                 object.__setattr__(self.plan, "run", self._chain)
         return self._chain(connection)
