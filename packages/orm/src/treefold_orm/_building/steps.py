@@ -177,10 +177,7 @@ class QuerySteps(QuerySource):
         try:
             plan = database.plans.get((kind, key))
             if plan is None:
-                from treefold_orm._compile.plans import PLANS  # loaded with the driver, not before
-
-                made = PLANS[kind](database.dialect, key, given=len(params), alias=database.alias)
-                plan = database.plans.keep_plan((kind, key), made)
+                plan = database.find_plan((kind, key), key, given=len(params), alias=database.alias)
         except RecursionError:
             raise build_nesting_error() from None
         return plan, params if plan.bind is None else plan.bind(params)
@@ -191,7 +188,7 @@ class QuerySteps(QuerySource):
         """The plan for the rows of each value of a column.
 
         Args:
-            kind: `parted` for a column of the rows, `linked` for one of a many-to-many relation.
+            kind: `parted` by a column of the rows, `linked` by one of a many-to-many relation.
             field: the column.
             source: the column, or the relation.
             more: further parameters.
@@ -199,14 +196,8 @@ class QuerySteps(QuerySource):
         database = database_for(self._alias)
         key, params = self._build_key_and_params()
         params = (*params, *more)
-        name = (kind, field, key)
-        plan = database.plans.get(name)
-        if plan is None:
-            from treefold_orm._compile.plans import PLANS  # loaded with the driver, not before
-
-            given, alias = len(params), database.alias
-            made = PLANS[kind](database.dialect, key, source, given=given, alias=alias)
-            plan = database.plans.keep_plan(name, made)
+        name, given = (kind, field, key), len(params)
+        plan = database.find_plan(name, key, source, given=given, alias=database.alias)
         return plan, params if plan.bind is None else plan.bind(params)
 
     def _resolve_subquery(self, scope: Scope) -> SubqueryNode:

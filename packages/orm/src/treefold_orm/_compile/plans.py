@@ -15,7 +15,6 @@ Example, one query and the plans for what is asked of it:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import LiteralString
 
 from treefold_orm._base.records import copy_with_changes
@@ -190,16 +189,3 @@ def build_partitioned_plan(
     return build_plan_from_statement(
         frame.builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
     )
-
-
-PLANS: dict[str, Callable[..., Plan]] = {
-    "get": build_get_plan,
-    "rows": build_rows_plan,
-    "count": build_count_plan,
-    "exists": build_exists_plan,
-    "linked": build_many_to_many_plan,
-    "parted": build_partitioned_plan,
-}
-"""The functions that make plans, by the method of the query that runs them, or by the way to rows
-of each value: `linked` by a many-to-many relation, `parted` by a column.
-"""

@@ -8,16 +8,36 @@ quote stored values.
 from __future__ import annotations
 
 import asyncio
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from treefold_orm._base.errors import ORMError, ReadOnlyViolation
 from treefold_orm._base.statement import CoroutineOf, Operation, Statement
-from treefold_orm._decode.plan import PlanCache
+from treefold_orm._decode.plan import Plan, PlanCache
 from treefold_orm._dialects.dialect import Dialect
 
 T = TypeVar("T")
+
+_BUILDERS = {
+    "get": "plans.build_get_plan",
+    "rows": "plans.build_rows_plan",
+    "count": "plans.build_count_plan",
+    "exists": "plans.build_exists_plan",
+    "linked": "plans.build_many_to_many_plan",
+    "parted": "plans.build_partitioned_plan",
+    "aggregate": "aggregate_query.build_aggregate_plan",
+    "insert": "writes.build_insert_plan",
+    "unnest": "writes.build_unnest_insert_plan",
+    "save": "writes.build_row_update_plan",
+    "update": "writes.build_update_plan",
+    "delete": "writes.build_delete_plan",
+    "bulk update": "writes.build_bulk_update_plan",
+}
+"""The functions of the compiler that build plans, by what they are for; `linked` and `parted` are
+rows of each value of a column. Their modules are imported with the first plan of each.
+"""
 
 
 class Session(ABC):
@@ -94,6 +114,20 @@ class Database(ABC):
         self.alias = alias
         self.dialect = dialect
         self.plans = PlanCache()
+
+    def find_plan(self, key: tuple[Any, ...], *parts: Any, **options: Any) -> Plan:
+        """Return the plan of a key; without one, build it of the parts, and keep it.
+
+        Args:
+            key: a name in `_BUILDERS`, and all that plans of that kind differ by.
+            parts, options: the arguments of the function that builds it, after the dialect.
+        """
+        plan = self.plans.get(key)
+        if plan is None:
+            module, _, name = _BUILDERS[key[0]].partition(".")
+            build = getattr(importlib.import_module(f"treefold_orm._compile.{module}"), name)
+            plan = self.plans.keep_plan(key, build(self.dialect, *parts, **options))
+        return plan
 
     @property
     def database_address(self) -> str:

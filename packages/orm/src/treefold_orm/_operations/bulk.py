@@ -278,25 +278,13 @@ def _find_or_build_insert_plan(
     rule: writes.Conflict | None,
     returning: Fields,
 ) -> Any:
-    key = ("bulk", meta, fields, rows, rule, returning)
-    plan = database.plans.get(key)
-    if plan is not None:
-        return plan
+    given: dict[str, Any] = {"returning": returning, "conflict": rule}
+    kind = "unnest"
     if rows:
-        made = writes.build_insert_plan(
-            database.dialect,
-            meta,
-            fields,
-            returning=returning,
-            conflict=rule,
-            row_count=rows,
-            params_encoded=True,
-        )
-    else:
-        made = writes.build_unnest_insert_plan(
-            database.dialect, meta, fields, returning=returning, conflict=rule
-        )
-    return database.plans.keep_plan(key, made)
+        kind = "insert"
+        given |= {"row_count": rows, "params_encoded": True}
+    key = (kind, meta, fields, rows, rule, returning)
+    return database.find_plan(key, meta, fields, **given)
 
 
 def _record_inserted_rows(
@@ -437,8 +425,7 @@ def _update_in_batches(
         key = ("bulk update", meta, columns, size)
         plan = database.plans.get(key)
         if plan is None:
-            made = writes.build_bulk_update_plan(database.dialect, meta, columns, row_count=size)
-            plan = database.plans.keep_plan(key, made)
+            plan = database.find_plan(key, meta, columns, row_count=size)
         params = [
             value
             for row in part

@@ -55,14 +55,7 @@ def update_rows(
     database = database_for(query._alias)
     back = tuple(returning)
     key = ("update", whole, tuple(sets), back)
-    plan = database.plans.get(key)
-    if plan is None:
-        from treefold_orm._compile.writes import build_update_plan
-
-        plan = build_update_plan(
-            database.dialect, whole, tuple(sets), given=len(scope.params), returning=back
-        )
-        database.plans.keep_plan(key, plan)
+    plan = database.find_plan(key, whole, tuple(sets), given=len(scope.params), returning=back)
     return (yield Statement("rows" if back else "count", plan.sql, bind_params(plan, scope.params)))
 
 
@@ -74,12 +67,7 @@ def delete_rows(query: AnyQuery) -> Operation[int]:
         yield ATOMIC
     database = database_for(query._alias)
     whole, given = query._build_key_and_params()
-    plan = database.plans.get(("delete", whole))
-    if plan is None:
-        from treefold_orm._compile.writes import build_delete_plan
-
-        plan = build_delete_plan(database.dialect, whole, given=len(given))
-        database.plans.keep_plan(("delete", whole), plan)
+    plan = database.find_plan(("delete", whole), whole, given=len(given))
     if guarded:
         yield from refuse_protected_deletion(query)
     return (yield Statement("count", plan.sql, bind_params(plan, given)))

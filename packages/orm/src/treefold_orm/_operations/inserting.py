@@ -20,7 +20,7 @@ from treefold_orm._base.journal import record_state_for_undo, set_attribute_with
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._fields.base import AnyField, Fields
-from treefold_orm._fields.meta import Instance, Meta
+from treefold_orm._fields.meta import Instance
 from treefold_orm._operations.own_database import check_related_databases
 from treefold_orm._operations.row_state import (
     I,
@@ -31,7 +31,6 @@ from treefold_orm._operations.row_state import (
 from treefold_orm._runtime.connections import database_for, has_several_databases
 
 if TYPE_CHECKING:
-    from treefold_orm._decode.plan import Plan
     from treefold_orm._drivers.base import Database
 
 
@@ -50,8 +49,10 @@ def insert_instance(instance: I, alias: str) -> Operation[I]:
             return instance
     fields = meta.columns if has_key else meta.columns_without_key
     # without what the database fills there are two plans for a model: with its key and without
-    returning = () if has_key else (key,)
-    plan = _find_insert_plan(database, meta, has_key, fields, returning=returning)
+    plan = database.plans.get(("insert", meta, has_key))
+    if plan is None:
+        returning = () if has_key else (key,)
+        plan = database.find_plan(("insert", meta, has_key), meta, fields, returning=returning)
     cleaned = _clean_and_set_values(instance, fields)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     try:
@@ -102,19 +103,6 @@ def _clean_and_set_values(instance: Instance, fields: Fields) -> list[Any]:
     return cleaned
 
 
-def _find_insert_plan(
-    database: Database, meta: Meta, cache_key: object, fields: Fields, *, returning: Fields
-) -> Plan:
-    key = ("insert", meta, cache_key)
-    plan = database.plans.get(key)
-    if plan is None:
-        from treefold_orm._compile.writes import build_insert_plan
-
-        made = build_insert_plan(database.dialect, meta, fields, returning=returning)
-        plan = database.plans.keep_plan(key, made)
-    return plan
-
-
 def find_database_filled_fields(instance: Instance) -> Fields:
     """The columns whose value the database chooses, a generated key among them."""
     meta, values = instance._meta, instance.__dict__
@@ -130,8 +118,8 @@ def _insert_with_database_values(
 ) -> Operation[None]:
     meta = instance._meta
     fields = tuple(f for f in meta.columns if f not in database_filled)
-    filled = database_filled
-    plan = _find_insert_plan(database, meta, filled, fields, returning=filled)
+    wanted = ("insert", meta, database_filled)
+    plan = database.find_plan(wanted, meta, fields, returning=database_filled)
     cleaned = [clean_and_set_value(instance, field) for field in fields]
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     try:

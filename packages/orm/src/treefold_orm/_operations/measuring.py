@@ -77,13 +77,8 @@ def compute_aggregates(
             raise FieldError(f"aggregate({name}=...) must be given an aggregate, got a condition")
         named.append((name, resolve(expression, scope)))
     database = database_for(query._alias)
-    key = ("aggregate", whole, tuple(named))
-    plan = database.plans.get(key)
-    if plan is None:
-        from treefold_orm._compile.aggregate_query import build_aggregate_plan
-
-        plan = build_aggregate_plan(database.dialect, whole, tuple(named), given=len(scope.params))
-        database.plans.keep_plan(key, plan)
+    parts = whole, tuple(named)
+    plan = database.find_plan(("aggregate", *parts), *parts, given=len(scope.params))
     found = yield Statement("rows", plan.sql, bind_params(plan, scope.params))
     return plan.decode(found)[0]
 

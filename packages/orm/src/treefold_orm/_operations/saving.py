@@ -116,10 +116,7 @@ def _update_row(
     key = ("save", meta, fields)
     plan = database.plans.get(key)
     if plan is None:
-        from treefold_orm._compile.writes import build_row_update_plan
-
-        plan = build_row_update_plan(database.dialect, meta, fields, version_field=version)
-        plan = database.plans.keep_plan(key, plan)
+        plan = database.find_plan(key, meta, fields, version_field=version)
     clean, given = row_state.clean_and_set_value, automatic_values
     params = [given[f] if f in given else clean(instance, f) for f in fields]
     params += [getattr(instance, part.attname) for part in meta.keys]
