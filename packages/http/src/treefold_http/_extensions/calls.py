@@ -37,30 +37,24 @@ def find_session_store(app: Runtime) -> SessionStore | None:
 
 def session_store_of(extensions: Sequence[Any]) -> SessionStore | None:
     """Return the store of the first extension that offers one, before the application's boot."""
-    for extension in extensions:
-        offer: Callable[[], SessionStore | None] | None = getattr(extension, "session_store", None)
-        if offer is not None and (store := offer()) is not None:
-            return store
-    return None
+    return _find_first_answer(extensions, "session_store")
 
 
 def find_parameter_function(extensions: Sequence[Any], kind: object) -> AnyCallable | None:
     """Return the function of the first extension that takes a type of parameters apart."""
-    for extension in extensions:
-        read: Callable[[object], AnyCallable | None] | None
-        read = getattr(extension, "parameters", None)
-        if read is not None and (function := read(kind)) is not None:
-            return function
-    return None
+    return _find_first_answer(extensions, "parameters", kind)
 
 
 def find_result_form(extensions: Sequence[Any], annotation: object) -> ResultForm | None:
     """Return the form of the first extension that knows a type of results."""
-    for extension in extensions:
-        read: Callable[[object], ResultForm | None] | None = getattr(extension, "result", None)
-        if read is not None and (form := read(annotation)) is not None:
-            return form
-    return None
+    return _find_first_answer(extensions, "result", annotation)
+
+
+def _find_first_answer(extensions: Sequence[Any], member: str, *arguments: object) -> Any:
+    """Return the result of the first extension whose member returns one; None without any."""
+    members = (getattr(extension, member, None) for extension in extensions)
+    answers = (call(*arguments) for call in members if call is not None)
+    return next((answer for answer in answers if answer is not None), None)
 
 
 def observe(app: Runtime, span_factory: SpanFactory) -> Callable[[], None]:

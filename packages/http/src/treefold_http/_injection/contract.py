@@ -124,10 +124,9 @@ class Contract:
 
     def find_output_headers(self, status: str) -> tuple[tuple[str, str], ...]:
         """Return the header fields of extensions in the responses with a status."""
-        named = next((each for each in self.outputs if each.status == status), None)
-        if named is None and status.startswith("2"):
-            named = next((each for each in self.outputs if each.status is None), None)
-        return () if named is None else named.headers
+        by_status = {each.status: each.headers for each in self.outputs}
+        is_plain = status.startswith("2") and status not in by_status
+        return by_status.get(None if is_plain else status, ())
 
     @property
     def dependency_functions(self) -> list[AnyCallable]:

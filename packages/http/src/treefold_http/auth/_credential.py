@@ -93,9 +93,7 @@ class Credential(ABC, Generic[T_co]):
         """Return the outcome for what the client sent; errors as `__call__`."""
         if await self.is_sent(connection):
             return await self.verify(connection)
-        if self.is_optional:
-            return Verified(self.name, None, None)
-        raise self.build_missing_error()
+        return self.accept_missing()
 
     def is_replaced(self, connection: Connection) -> bool:
         """Return True if `app.overrides` has the credential, in tests."""
@@ -113,10 +111,10 @@ class Credential(ABC, Generic[T_co]):
         value: Any = replacement()
         if inspect.isawaitable(value):
             value = await value
-        if value is None and not self.is_optional:
-            raise self.build_missing_error()
-        if value is None or isinstance(value, Principal):
-            return Verified(self.name, value, value and value.with_source(self.name))
+        if value is None:
+            return self.accept_missing()
+        if isinstance(value, Principal):
+            return Verified(self.name, value, value.with_source(self.name))
         return await self.identify_replacement(value)
 
     async def identify_replacement(self, value: object) -> Verified:
@@ -139,6 +137,16 @@ class Credential(ABC, Generic[T_co]):
         Raises:
             Unauthorized: if it is invalid.
         """
+
+    def accept_missing(self) -> Verified:
+        """Return the outcome of a request without the credential.
+
+        Raises:
+            Unauthorized: where it is required.
+        """
+        if not self.is_optional:
+            raise self.build_missing_error()
+        return Verified(self.name, None, None)
 
     def build_missing_error(self) -> Unauthorized:
         """Return the error of a request without the credential."""

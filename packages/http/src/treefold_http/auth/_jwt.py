@@ -136,11 +136,6 @@ def _build_key_loader(
 
 def _require_valid_keys(key: str | Sequence[str] | None, algorithm: str) -> Sequence[str]:
     keys = [key] if isinstance(key, str) else list(key or ())
-    _check_keys(keys, algorithm)
-    return keys
-
-
-def _check_keys(keys: Sequence[str], algorithm: str) -> None:
     if algorithm not in _SHARED_KEY_BYTES and not algorithm.startswith(_PUBLIC):
         raise ValueError(f"jwt algorithm must be one such as 'HS256' or 'RS256', got {algorithm!r}")
     if not keys:
@@ -160,3 +155,4 @@ def _check_keys(keys: Sequence[str], algorithm: str) -> None:
                 )
         elif not is_pem or "PRIVATE" in key:
             raise ValueError(f"jwt for {algorithm!r} needs the public key as PEM")
+    return keys

@@ -131,6 +131,4 @@ class SessionCredential(OwnCredential[object]):
         # a socket cannot set a cookie; the next request of HTTP ends the session
         if not session.is_read_only:
             session.end()
-        if self.is_optional:
-            return Verified(self.name, None, None)
-        raise self.build_missing_error()
+        return self.accept_missing()
