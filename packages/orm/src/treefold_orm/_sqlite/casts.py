@@ -33,13 +33,11 @@ def _require_text_form(text: str, kind: str) -> str:
     return text.strip()
 
 
-def sql_boolean_of_text(text: str | None) -> int | None:
-    return None if text is None else int(_require_text_form(text, "boolean").lower() in TRUE)
+def sql_boolean_of_text(text: str) -> int:
+    return int(_require_text_form(text, "boolean").lower() in TRUE)
 
 
-def sql_integer_of_text(text: str | None) -> int | None:
-    if text is None:
-        return None
+def sql_integer_of_text(text: str) -> int:
     digits = _require_text_form(text, "integer")
     # int() refuses text of more than 4300 digits with a ValueError of its own
     if len(digits) > 4000 or not -(2**63) <= int(digits) < 2**63:
@@ -47,9 +45,7 @@ def sql_integer_of_text(text: str | None) -> int | None:
     return int(digits)
 
 
-def sql_float_of_text(text: str | None) -> float | None:
-    if text is None:
-        return None
+def sql_float_of_text(text: str) -> float:
     number = float(_require_text_form(text, "float"))
     # "1e-400" is 0.0 in Python and out of range for PostgreSQL
     lost = not number and any(digit in "123456789" for digit in text.lower().partition("e")[0])
@@ -58,9 +54,7 @@ def sql_float_of_text(text: str | None) -> float | None:
     return number
 
 
-def sql_decimal_of_text(text: str | None, places: int) -> int | None:
-    if text is None:
-        return None
+def sql_decimal_of_text(text: str, places: int) -> int:
     number = decimal.Decimal(_require_text_form(text, "decimal"))
     # before the shift: scaleb() of "1e999999" raises decimal.Overflow
     if number and number.adjusted() > 18:
@@ -73,9 +67,7 @@ def sql_decimal_of_text(text: str | None, places: int) -> int | None:
     return int(scaled)
 
 
-def sql_date_of_text(text: str | None) -> str | None:
-    if text is None:
-        return None
+def sql_date_of_text(text: str) -> str:
     try:
         # "2024-02-30" has the form of a date, so that only the parser can refuse it
         return dt.date.fromisoformat(_require_text_form(text, "date")).isoformat()
@@ -83,17 +75,13 @@ def sql_date_of_text(text: str | None) -> str | None:
         fail_statement(DATES)
 
 
-def sql_time_of_text(text: str | None) -> str | None:
-    if text is None:
-        return None
+def sql_time_of_text(text: str) -> str:
     return dt.time.fromisoformat(
         _pad_fractional_seconds(_require_text_form(text, "time"))
     ).isoformat("microseconds")
 
 
-def sql_datetime_of_text(text: str | None) -> str | None:
-    if text is None:
-        return None
+def sql_datetime_of_text(text: str) -> str:
     try:
         moment = dt.datetime.fromisoformat(
             _pad_fractional_seconds(_require_text_form(text, "datetime").upper())
@@ -108,13 +96,11 @@ def _pad_fractional_seconds(text: str) -> str:
     return re.sub(r"\.([0-9]+)", lambda found: f".{found[1]:0<6}", text)
 
 
-def sql_uuid_of_text(text: str | None) -> str | None:
-    return None if text is None else str(uuid.UUID(_require_text_form(text, "uuid")))
+def sql_uuid_of_text(text: str) -> str:
+    return str(uuid.UUID(_require_text_form(text, "uuid")))
 
 
-def sql_text_of_decimal(value: int | None, places: int) -> str | None:
-    if value is None:
-        return None
+def sql_text_of_decimal(value: int, places: int) -> str:
     # SQLite has turned a sum or product that leaves 64 bits into a REAL
     if value.__class__ is float:
         fail_statement(RANGE)
@@ -147,12 +133,10 @@ def find_shortest_decimal(value: float) -> decimal.Decimal:
     return found
 
 
-def sql_text_of_float(value: Any) -> str | None:
+def sql_text_of_float(value: Any) -> str:
     """Return a float as PostgreSQL writes it: as short as possible, no point after whole numbers,
     an exponent from 15 digits on.
     """
-    if value is None:
-        return None
     sign, digits, exponent = find_shortest_decimal(float(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
         fail_statement(RANGE)
@@ -172,10 +156,8 @@ def sql_text_of_float(value: Any) -> str | None:
     return f"-{text}" if sign else text
 
 
-def sql_clock_in_zone(datetime_text: Any, zone_name: Any) -> str | None:
+def sql_clock_in_zone(datetime_text: Any, zone_name: Any) -> str:
     """The time that the clocks of a zone show at a point in time, as if it were one in UTC."""
-    if datetime_text is None:
-        return None
     try:
         local = dt.datetime.fromisoformat(datetime_text).astimezone(parse_zone_name(zone_name))
     except OverflowError:

@@ -26,10 +26,8 @@ def _check_decimal_range(value: int) -> int:
     return value
 
 
-def sql_round(value: Any, places: int) -> float | None:
+def sql_round(value: Any, places: int) -> float:
     """A float rounded as it is written, half away from zero."""
-    if value is None:
-        return None
     number = find_shortest_decimal(float(value))
     exponent = number.as_tuple().exponent
     if isinstance(exponent, int) and -exponent <= places:
@@ -38,10 +36,8 @@ def sql_round(value: Any, places: int) -> float | None:
     return float(number.quantize(unit, decimal.ROUND_HALF_UP, _WIDE))
 
 
-def sql_round_decimal(value: Any, places: int, scale: int) -> int | None:
+def sql_round_decimal(value: Any, places: int, scale: int) -> int:
     """A scaled integer rounded to so many places, which are then its scale, or to tens."""
-    if value is None:
-        return None
     if value.__class__ is float:
         fail_statement(RANGE)
     rounded = divide_and_round(value, 10 ** (scale - places))
@@ -55,30 +51,25 @@ def _check_bigint_range(value: int) -> int:
     return value
 
 
-def sql_floor(value: Any) -> int | None:
-    return None if value is None else _check_bigint_range(math.floor(value))
+def sql_floor(value: Any) -> int:
+    return _check_bigint_range(math.floor(value))
 
 
-def sql_ceil(value: Any) -> int | None:
-    return None if value is None else _check_bigint_range(math.ceil(value))
+def sql_ceil(value: Any) -> int:
+    return _check_bigint_range(math.ceil(value))
 
 
-def sql_floor_decimal(value: Any, scale: int) -> int | None:
-    if value is None:
-        return None
+def sql_floor_decimal(value: Any, scale: int) -> int:
     if value.__class__ is float:
         fail_statement(RANGE)
     return value // 10**scale
 
 
-def sql_ceil_decimal(value: Any, scale: int) -> int | None:
-    found = sql_floor_decimal(None if value is None else -value, scale)
-    return None if found is None else -found
+def sql_ceil_decimal(value: Any, scale: int) -> int:
+    return -sql_floor_decimal(-value, scale)
 
 
-def sql_power(base: Any, exponent: Any) -> float | None:
-    if base is None or exponent is None:
-        return None
+def sql_power(base: Any, exponent: Any) -> float:
     try:
         made = math.pow(base, exponent)
     except OverflowError:
@@ -91,15 +82,13 @@ def sql_power(base: Any, exponent: Any) -> float | None:
     return made
 
 
-def sql_sqrt(value: Any) -> float | None:
-    if value is not None and value < 0:
+def sql_sqrt(value: Any) -> float:
+    if value < 0:
         fail_statement(POWER)
-    return None if value is None else math.sqrt(value)
+    return math.sqrt(value)
 
 
-def sql_exp(value: Any) -> float | None:
-    if value is None:
-        return None
+def sql_exp(value: Any) -> float:
     try:
         made = math.exp(value)
     except OverflowError:
@@ -110,15 +99,13 @@ def sql_exp(value: Any) -> float | None:
     return made
 
 
-def sql_ln(value: Any) -> float | None:
-    if value is not None and value <= 0:
+def sql_ln(value: Any) -> float:
+    if value <= 0:
         fail_statement(LOGARITHM)
-    return None if value is None else math.log(value)
+    return math.log(value)
 
 
-def sql_log(base: Any, value: Any) -> float | None:
-    if base is None or value is None:
-        return None
+def sql_log(base: Any, value: Any) -> float:
     if base <= 0 or value <= 0:
         fail_statement(LOGARITHM)
     if base == 1:

@@ -43,25 +43,21 @@ def sql_whole(integer_result: Any) -> Any:
 
 
 def sql_exact(scaled_decimal: Any) -> Any:
-    if scaled_decimal is not None and (
-        scaled_decimal.__class__ is float or not -_MOST < scaled_decimal < _MOST
-    ):
+    if scaled_decimal.__class__ is float or not -_MOST < scaled_decimal < _MOST:
         fail_statement(RANGE)
     return scaled_decimal
 
 
 def sql_finite(float_result: Any) -> Any:
-    if float_result is not None and not math.isfinite(float_result):
+    if not math.isfinite(float_result):
         fail_statement(RANGE)
     return float_result
 
 
-def sql_fit(scaled_integer: Any, places_shift: int, low: int, high: int) -> int | None:
+def sql_fit(scaled_integer: Any, places_shift: int, low: int, high: int) -> int:
     """A scaled integer moved by `places_shift` places and rounded, which must lie between two
     bounds.
     """
-    if scaled_integer is None:
-        return None
     if scaled_integer.__class__ is float:
         fail_statement(RANGE)
     moved = (
@@ -78,62 +74,48 @@ def _check_range(value: int, low: int, high: int) -> int:
     return value
 
 
-def sql_rounded(value: Any, low: int, high: int) -> int | None:
-    if value is None:
-        return None
+def sql_rounded(value: Any, low: int, high: int) -> int:
     number = decimal.Decimal(value).to_integral_value(decimal.ROUND_HALF_UP)
     return _check_range(int(number), low, high)
 
 
-def sql_scaled(stored_number: Any, places: int, low: int, high: int) -> int | None:
+def sql_scaled(stored_number: Any, places: int, low: int, high: int) -> int:
     # 15 significant digits, as PostgreSQL takes of a double for a numeric
-    if stored_number is None:
-        return None
     text = f"{stored_number:.15g}" if stored_number.__class__ is float else stored_number
     number = decimal.Decimal(text).scaleb(places, _WIDE)
     return _check_range(int(number.to_integral_value(decimal.ROUND_HALF_UP)), low, high)
 
 
-def sql_real(scaled_integer: Any, places: int) -> float | None:
+def sql_real(scaled_integer: Any, places: int) -> float:
     """The float that is nearest to a scaled integer."""
-    return None if scaled_integer is None else scaled_integer / 10**places
+    return scaled_integer / 10**places
 
 
-def sql_ratio(dividend: Any, divisor: Any) -> float | None:
-    if dividend is None or divisor is None:
-        return None
+def sql_ratio(dividend: Any, divisor: Any) -> float:
     if not divisor:
         fail_statement(ZERO)
     return sql_finite(float(dividend) / float(divisor))
 
 
-def sql_quotient(dividend: Any, divisor: Any, places_shift: int) -> int | None:
+def sql_quotient(dividend: Any, divisor: Any, places_shift: int) -> int:
     """The scaled quotient of two scaled integers; `places_shift` makes up for their places."""
-    if dividend is None or divisor is None:
-        return None
     return sql_exact(divide_and_round(sql_whole(dividend) * 10**places_shift, sql_whole(divisor)))
 
 
-def sql_part(dividend: Any, divisor: Any) -> int | None:
+def sql_part(dividend: Any, divisor: Any) -> int:
     """A whole number divided by another one and rounded."""
-    if dividend is None or divisor is None:
-        return None
     return _check_range(divide_and_round(dividend, divisor), _LOWEST, _HIGHEST)
 
 
-def sql_mean(high_bits_sum: int | None, low_bits_sum: int | None, count: int) -> float | None:
+def sql_mean(high_bits_sum: int, low_bits_sum: int, count: int) -> float:
     """The mean of integers whose upper and lower 32 bits were summed apart, as the server rounds
     it: the sum to a float, and the quotient.
     """
-    if high_bits_sum is None or low_bits_sum is None:
-        return None
     return float((high_bits_sum << 32) + low_bits_sum) / count
 
 
-def sql_rest(dividend: Any, divisor: Any, dividend_places: int, divisor_places: int) -> int | None:
+def sql_rest(dividend: Any, divisor: Any, dividend_places: int, divisor_places: int) -> int:
     """The remainder of scaled integers at the finer scale; it has the sign of the dividend."""
-    if dividend is None or divisor is None:
-        return None
     if not divisor:
         fail_statement(ZERO)
     finer = max(dividend_places, divisor_places)
@@ -144,9 +126,7 @@ def sql_rest(dividend: Any, divisor: Any, dividend_places: int, divisor_places: 
     return _check_range(-rest if dividend < 0 else rest, _LOWEST, _HIGHEST)
 
 
-def sql_datetime(microseconds: Any) -> str | None:
-    if microseconds is None:
-        return None
+def sql_datetime(microseconds: Any) -> str:
     try:
         moment = _EPOCH + dt.timedelta(microseconds=sql_whole(microseconds))
         return moment.isoformat(" ", "microseconds")
@@ -154,22 +134,17 @@ def sql_datetime(microseconds: Any) -> str | None:
         fail_statement(DATES)
 
 
-def sql_date(microseconds: Any) -> str | None:
-    text = sql_datetime(microseconds)
-    return None if text is None else text[:10]
+def sql_date(microseconds: Any) -> str:
+    return sql_datetime(microseconds)[:10]
 
 
-def sql_time(microseconds: Any) -> str | None:
-    if microseconds is None:
-        return None
+def sql_time(microseconds: Any) -> str:
     moment = _EPOCH + dt.timedelta(microseconds=microseconds % _DAY)
     return moment.time().isoformat("microseconds")
 
 
 def sql_json_as(json_text: Any, kind: str) -> Any:
     """A JSON text as a value of the kind, None where it is of another one."""
-    if json_text is None:
-        return None
     value: Any = json.loads(json_text)
     match kind:
         case "text":
