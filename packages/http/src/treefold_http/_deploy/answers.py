@@ -7,17 +7,20 @@ from collections.abc import Collection, Iterator
 from inspect import Parameter
 
 from treefold_http._deploy.deployment import Deployment, ServedRoute, normalize_name
-from treefold_http._deploy.finding import Finding, make_severe_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.members import walk_members
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError
 from treefold_http._types.read import parse_annotation, resolve_annotation
 
-SECRET = make_severe_kind(
-    "response-secret: an answer has a member that no client should get; an attacker collects the"
-    " hashes of passwords and finds the passwords at home, or uses the secret"
+KINDS = make_kinds(
+    """
+    severe response-secret: an answer has a member that no client should get;
+      an attacker collects the hashes of passwords and finds the passwords at home, or uses the
+      secret
+    """
 )
-KINDS = (SECRET,)
+(SECRET,) = KINDS
 
 _PARTS = ("password", "passwd", "passphrase", "privatekey")
 _WHOLE = frozenset({"pwd", "ssn", "cvv", "cvc"})

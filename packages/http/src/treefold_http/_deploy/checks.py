@@ -22,14 +22,16 @@ from treefold_http._deploy import (
     workers,
 )
 from treefold_http._deploy.deployment import Deployment
-from treefold_http._deploy.finding import Finding, Kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, Kind, make_kinds
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
 
-STALE = make_warning_kind(
-    "silenced-nothing: the setting silenced names what is not found"
-    "; an attacker gains nothing by it; but the next mistake of that name would not be told"
+(STALE,) = make_kinds(
+    """
+    warning silenced-nothing: the setting silenced names what is not found;
+      an attacker gains nothing by it; but the next mistake of that name would not be told
+    """
 )
 
 SUBJECTS: Mapping[str, Sequence[Kind]] = {

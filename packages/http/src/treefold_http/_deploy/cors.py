@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from treefold_http._deploy.deployment import CHANGING, MIDDLEWARE, Deployment, unwrap_scoped_entry
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.sessions import is_unencrypted_origin
 from treefold_http.middleware._cors import CORS
 from treefold_http.middleware._csrf import CSRF
@@ -23,43 +23,30 @@ from treefold_http.middleware._rate_limit import RateLimit
 from treefold_http.middleware._sessions import Sessions
 from treefold_http.middleware._trusted_hosts import TrustedHosts
 
-PATTERN = make_severe_kind(
-    "cors-pattern: a pattern of origins matches names that anybody can register"
-    "; an attacker registers such a name, and its pages read the answers of logged-in users"
+KINDS = make_kinds(
+    """
+    severe cors-pattern: a pattern of origins matches names that anybody can register;
+      an attacker registers such a name, and its pages read the answers of logged-in users
+    severe cors-internal: pages of every site may read a service of an internal network;
+      an attacker reads the service through the browser of somebody in the network who visits his
+      page
+    warning cors-plain: credentials for pages that are sent without TLS;
+      an attacker changes the plain page on its way, and reads the answers that its user may read
+    warning cors-twice: two entries answer one origin, and browsers refuse both;
+      an attacker gains nothing by it; but pages that do not work are mended with '*'
+    warning cors-after-limit: a limit comes before CORS, and pages cannot read its 429;
+      an attacker gains nothing by it; but pages repeat what they cannot read
+    warning cors-method: a method in small letters allows nothing;
+      an attacker gains nothing by it; but pages that do not work are mended with '*'
+    warning cors-header: a header field that pages need is not allowed;
+      an attacker gains nothing by it; but pages that do not work are mended with '*'
+    warning cors-site: credentials for another site, whose pages get no session cookie;
+      an attacker gains nothing by it; but pages that do not work are mended with SameSite=None
+    warning cors-csrf: credentials for an origin that CSRF does not trust;
+      an attacker gains nothing by it; but pages that do not work are mended with csrf=False
+    """
 )
-INTERNAL = make_severe_kind(
-    "cors-internal: pages of every site may read a service of an internal network; an attacker"
-    " reads the service through the browser of somebody in the network who visits his page"
-)
-PLAIN = make_warning_kind(
-    "cors-plain: credentials for pages that are sent without TLS"
-    "; an attacker changes the plain page on its way, and reads the answers that its user may read"
-)
-TWICE = make_warning_kind(
-    "cors-twice: two entries answer one origin, and browsers refuse both"
-    "; an attacker gains nothing by it; but pages that do not work are mended with '*'"
-)
-LATE = make_warning_kind(
-    "cors-after-limit: a limit comes before CORS, and pages cannot read its 429"
-    "; an attacker gains nothing by it; but pages repeat what they cannot read"
-)
-METHOD = make_warning_kind(
-    "cors-method: a method in small letters allows nothing"
-    "; an attacker gains nothing by it; but pages that do not work are mended with '*'"
-)
-HEADER = make_warning_kind(
-    "cors-header: a header field that pages need is not allowed"
-    "; an attacker gains nothing by it; but pages that do not work are mended with '*'"
-)
-SITE = make_warning_kind(
-    "cors-site: credentials for another site, whose pages get no session cookie"
-    "; an attacker gains nothing by it; but pages that do not work are mended with SameSite=None"
-)
-UNTRUSTED = make_warning_kind(
-    "cors-csrf: credentials for an origin that CSRF does not trust"
-    "; an attacker gains nothing by it; but pages that do not work are mended with csrf=False"
-)
-KINDS = (PATTERN, INTERNAL, PLAIN, TWICE, LATE, METHOD, HEADER, SITE, UNTRUSTED)
+PATTERN, INTERNAL, PLAIN, TWICE, LATE, METHOD, HEADER, SITE, UNTRUSTED = KINDS
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -6,34 +6,27 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from treefold_http._deploy.deployment import Deployment
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.reach import is_loopback
 from treefold_http.auth._common_passwords import is_common
 
-PLAIN = make_severe_kind(
-    "database-plain: a database is reached over a network without TLS"
-    "; an attacker reads and changes what goes between the machines"
+KINDS = make_kinds(
+    """
+    severe database-plain: a database is reached over a network without TLS;
+      an attacker reads and changes what goes between the machines
+    severe database-password: the password of a database can be guessed;
+      an attacker tries it first
+    severe database-tests: tests use the database that serves;
+      an attacker needs to do nothing: the next run of the tests changes or empties it
+    warning redis-plain: Redis is reached over a network without TLS;
+      an attacker reads and changes sessions, limits and kept answers between the machines
+    warning redis-open: a Redis on a network has no password;
+      an attacker connects from any machine of the network, and writes a session of any user
+    warning redis-unreachable: a Redis of the settings does not answer, or refuses the login;
+      an attacker gains nothing by it; but limits that let requests pass without Redis count nobody
+    """
 )
-PASSWORD = make_severe_kind(
-    "database-password: the password of a database can be guessed; an attacker tries it first"
-)
-TESTS = make_severe_kind(
-    "database-tests: tests use the database that serves"
-    "; an attacker needs to do nothing: the next run of the tests changes or empties it"
-)
-REDIS_PLAIN = make_warning_kind(
-    "redis-plain: Redis is reached over a network without TLS"
-    "; an attacker reads and changes sessions, limits and kept answers between the machines"
-)
-REDIS_OPEN = make_warning_kind(
-    "redis-open: a Redis on a network has no password"
-    "; an attacker connects from any machine of the network, and writes a session of any user"
-)
-UNREACHABLE = make_warning_kind(
-    "redis-unreachable: a Redis of the settings does not answer, or refuses the login; an"
-    " attacker gains nothing by it; but limits that let requests pass without Redis count nobody"
-)
-KINDS = (PLAIN, PASSWORD, TESTS, REDIS_PLAIN, REDIS_OPEN, UNREACHABLE)
+PLAIN, PASSWORD, TESTS, REDIS_PLAIN, REDIS_OPEN, UNREACHABLE = KINDS
 
 _POSTGRES = ("postgres", "postgresql")
 # `allow` and `prefer` go on without TLS where the server refuses it, and an attacker between the

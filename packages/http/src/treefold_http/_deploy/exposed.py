@@ -7,37 +7,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treefold_http._deploy.deployment import Deployment, is_guard, unwrap_scoped_entry
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.reach import covers_many_public_addresses, networks_contain
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http.middleware._metrics import Metrics
 
-DOCS = make_warning_kind(
-    "docs-public: the documents of the API are public"
-    "; an attacker reads every route and parameter, the internal ones too"
+KINDS = make_kinds(
+    """
+    warning docs-public: the documents of the API are public;
+      an attacker reads every route and parameter, the internal ones too
+    warning metrics-public: everybody can read the metrics;
+      an attacker reads routes, load and errors, and sees when an attack works
+    severe dev-on: development mode is on;
+      an attacker provokes errors, whose answers show exceptions, paths and values
+    severe static-private: a folder of public files holds private ones;
+      an attacker downloads the database, a key or the source
+    warning body-memory: the bodies of all requests together may take more memory than a machine
+      has;
+      an attacker sends a few large bodies at the same time, and the process is ended
+    warning upload-open: anybody may send very large bodies, as often as he likes;
+      an attacker fills memory and disk
+    """
 )
-METRICS = make_warning_kind(
-    "metrics-public: everybody can read the metrics"
-    "; an attacker reads routes, load and errors, and sees when an attack works"
-)
-DEVELOPMENT = make_severe_kind(
-    "dev-on: development mode is on"
-    "; an attacker provokes errors, whose answers show exceptions, paths and values"
-)
-FILES = make_severe_kind(
-    "static-private: a folder of public files holds private ones"
-    "; an attacker downloads the database, a key or the source"
-)
-MEMORY = make_warning_kind(
-    "body-memory: the bodies of all requests together may take more memory than a machine has"
-    "; an attacker sends a few large bodies at the same time, and the process is ended"
-)
-UPLOAD = make_warning_kind(
-    "upload-open: anybody may send very large bodies, as often as he likes"
-    "; an attacker fills memory and disk"
-)
-KINDS = (DOCS, METRICS, DEVELOPMENT, FILES, MEMORY, UPLOAD)
+DOCS, METRICS, DEVELOPMENT, FILES, MEMORY, UPLOAD = KINDS
 
 _DOCUMENTS = ("docs", "openapi.json")
 _GIB = 1024**3

@@ -6,6 +6,7 @@ constants, a sentence each, and yields findings of them.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -37,20 +38,20 @@ class Kind:
         return Finding(self, file, text, write)
 
 
-def make_severe_kind(sentence: str) -> Kind:
-    """Return the kind that `id: title; an attacker ...` describes, severe."""
-    return _parse_kind(sentence, SEVERE)
+def make_kinds(table: str) -> tuple[Kind, ...]:
+    """Return the kinds of a table, one for each `severe id: title; an attacker ...`.
+
+    A line that begins with neither `severe` nor `warning` goes on with the line before.
+    """
+    entries = re.split(r"\n\s*(?=severe |warning )", table)
+    return tuple(_parse_kind(" ".join(entry.split())) for entry in entries if entry.strip())
 
 
-def make_warning_kind(sentence: str) -> Kind:
-    """Return the kind that `id: title; an attacker ...` describes, a warning."""
-    return _parse_kind(sentence, WARNING)
-
-
-def _parse_kind(sentence: str, severity: Severity) -> Kind:
-    id, _, rest = sentence.partition(": ")
+def _parse_kind(sentence: str) -> Kind:
+    severity, _, rest = sentence.partition(" ")
+    id, _, rest = rest.partition(": ")
     title, _, attack = rest.partition("; an attacker ")
-    return Kind(id, severity, title, attack)
+    return Kind(id, SEVERE if severity == SEVERE else WARNING, title, attack)
 
 
 @dataclass(frozen=True, slots=True)

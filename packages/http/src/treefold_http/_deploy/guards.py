@@ -7,26 +7,22 @@ from collections.abc import Iterator
 
 from treefold_http._chains.cache_place import decides_access
 from treefold_http._deploy.deployment import Deployment, ServedRoute, is_guard
-from treefold_http._deploy.finding import Finding, Kind, make_severe_kind
+from treefold_http._deploy.finding import Finding, Kind, make_kinds
 from treefold_http.cache._cached import Cached
 
-SIBLING = make_severe_kind(
-    "guard-sibling: a route without any guard beside guarded ones"
-    "; an attacker asks for the one that was forgotten"
+KINDS = make_kinds(
+    """
+    severe guard-sibling: a route without any guard beside guarded ones;
+      an attacker asks for the one that was forgotten
+    severe guard-version: a route is guarded in one version and open in another;
+      an attacker asks for the version without the guard
+    severe route-twice: two files serve one route, and one of them never runs;
+      an attacker gets the answer of the file that serves, whatever the other one would have checked
+    severe cache-before-guard: answers are kept before a guard is asked;
+      an attacker gets an answer that was kept while he, or another, was allowed to read it
+    """
 )
-VERSION = make_severe_kind(
-    "guard-version: a route is guarded in one version and open in another"
-    "; an attacker asks for the version without the guard"
-)
-TWICE = make_severe_kind(
-    "route-twice: two files serve one route, and one of them never runs; an attacker gets the"
-    " answer of the file that serves, whatever the other one would have checked"
-)
-CACHED = make_severe_kind(
-    "cache-before-guard: answers are kept before a guard is asked"
-    "; an attacker gets an answer that was kept while he, or another, was allowed to read it"
-)
-KINDS = (SIBLING, VERSION, TWICE, CACHED)
+SIBLING, VERSION, TWICE, CACHED = KINDS
 
 _AUTOMATIC = ("OPTIONS",)
 _LEAST_SIBLINGS = 3

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import Finding, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http.middleware._security_headers import SecurityHeaders
 
-NONE = make_warning_kind(
-    "headers-missing: answers carry no security headers; an attacker frames an answer in a page"
-    " of his own, or has a browser run text of his as a page"
+KINDS = make_kinds(
+    """
+    warning headers-missing: answers carry no security headers;
+      an attacker frames an answer in a page of his own, or has a browser run text of his as a page
+    warning headers-framing: any site may frame the pages;
+      an attacker lays a page invisibly over his own, and has a logged-in user click in it
+    warning headers-scripts: pages run scripts that they carry, or from anywhere;
+      an attacker has a text of his that a page shows run as a script of the page
+    """
 )
-FRAMES = make_warning_kind(
-    "headers-framing: any site may frame the pages"
-    "; an attacker lays a page invisibly over his own, and has a logged-in user click in it"
-)
-SCRIPTS = make_warning_kind(
-    "headers-scripts: pages run scripts that they carry, or from anywhere"
-    "; an attacker has a text of his that a page shows run as a script of the page"
-)
-KINDS = (NONE, FRAMES, SCRIPTS)
+NONE, FRAMES, SCRIPTS = KINDS
 
 _POLICY = "content-security-policy"
 

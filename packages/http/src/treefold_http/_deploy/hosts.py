@@ -6,24 +6,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import Finding, make_severe_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._proxy_headers import ProxyHeaders
 from treefold_http.middleware._trusted_hosts import TrustedHosts
 
-ANY_HOST = make_severe_kind(
-    "hosts-any: requests for any host are answered; an attacker sends a Host of his own: links"
-    " made of it, such as that of a password reset, lead to his site"
+KINDS = make_kinds(
+    """
+    severe hosts-any: requests for any host are answered;
+      an attacker sends a Host of his own: links made of it, such as that of a password reset, lead
+      to his site
+    severe hosts-wide: a trusted host covers names that anybody can register;
+      an attacker registers a name below it, which then counts as a host of the application
+    severe hosts-before-proxy: the host is replaced after it was checked;
+      an attacker sends X-Forwarded-Host through the proxy: the check has seen another host
+    """
 )
-WIDE_HOST = make_severe_kind(
-    "hosts-wide: a trusted host covers names that anybody can register"
-    "; an attacker registers a name below it, which then counts as a host of the application"
-)
-LATE_HOST = make_severe_kind(
-    "hosts-before-proxy: the host is replaced after it was checked"
-    "; an attacker sends X-Forwarded-Host through the proxy: the check has seen another host"
-)
-KINDS = (ANY_HOST, WIDE_HOST, LATE_HOST)
+ANY_HOST, WIDE_HOST, LATE_HOST = KINDS
 
 _SHARED = frozenset(
     {

@@ -7,28 +7,26 @@ import stat
 from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._security_headers import SecurityHeaders
 from treefold_http.middleware._sessions import Sessions
 
-NO_TLS = make_severe_kind(
-    "tls-missing: credentials are taken at a public address without TLS"
-    "; an attacker reads passwords, cookies and tokens on the way, and changes answers"
+KINDS = make_kinds(
+    """
+    severe tls-missing: credentials are taken at a public address without TLS;
+      an attacker reads passwords, cookies and tokens on the way, and changes answers
+    warning hsts-missing: this server ends TLS and does not ask browsers to stay with it;
+      an attacker answers the first request of a visit over http in the server's place, and stays in
+      between
+    severe tls-key-open: every account of the machine can read the key of the certificate;
+      an attacker reads the key through a hole in any other program of the machine, and passes as
+      this server
+    warning slow-clients: idle connections of anybody stay open for long;
+      an attacker opens connections, does nothing, and the server has no descriptor left for others
+    """
 )
-NO_HSTS = make_warning_kind(
-    "hsts-missing: this server ends TLS and does not ask browsers to stay with it; an attacker"
-    " answers the first request of a visit over http in the server's place, and stays in between"
-)
-OPEN_KEY = make_severe_kind(
-    "tls-key-open: every account of the machine can read the key of the certificate; an attacker"
-    " reads the key through a hole in any other program of the machine, and passes as this server"
-)
-SLOW = make_warning_kind(
-    "slow-clients: idle connections of anybody stay open for long; an attacker opens connections,"
-    " does nothing, and the server has no descriptor left for others"
-)
-KINDS = (NO_TLS, NO_HSTS, OPEN_KEY, SLOW)
+NO_TLS, NO_HSTS, OPEN_KEY, SLOW = KINDS
 
 _SHORTEST_HSTS = 86_400
 """Seconds: a day. Less protects no visitor who comes back tomorrow."""

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import PASSWORDS, Deployment, ServedRoute, normalize_name
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.references import collect_code_names
 
-UNLIMITED = make_severe_kind(
-    "login-unlimited: passwords can be guessed without a limit"
-    "; an attacker tries the most common passwords on every account, thousands a minute"
+KINDS = make_kinds(
+    """
+    severe login-unlimited: passwords can be guessed without a limit;
+      an attacker tries the most common passwords on every account, thousands a minute
+    warning login-limit-loose: a login allows more than 100 guesses a minute;
+      an attacker has tried the ten thousand most common passwords of an account within two hours
+    severe login-limit-key: the client chooses what its guesses are counted by;
+      an attacker sends another value with each guess, and is never counted
+    warning secret-in-query: a password or key is sent in the query of a URL;
+      an attacker reads it in the log of a proxy, in the history of a browser or in a Referer
+    """
 )
-LOOSE = make_warning_kind(
-    "login-limit-loose: a login allows more than 100 guesses a minute"
-    "; an attacker has tried the ten thousand most common passwords of an account within two hours"
-)
-CHOSEN_KEY = make_severe_kind(
-    "login-limit-key: the client chooses what its guesses are counted by"
-    "; an attacker sends another value with each guess, and is never counted"
-)
-IN_QUERY = make_warning_kind(
-    "secret-in-query: a password or key is sent in the query of a URL"
-    "; an attacker reads it in the log of a proxy, in the history of a browser or in a Referer"
-)
-KINDS = (UNLIMITED, LOOSE, CHOSEN_KEY, IN_QUERY)
+UNLIMITED, LOOSE, CHOSEN_KEY, IN_QUERY = KINDS
 
 _MOST = 100
 """Guesses a minute at one login that are not worth a finding."""

@@ -6,36 +6,32 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.reach import describe_listen_address
 from treefold_http.middleware._ip_allowlist import IPAllowlist
 from treefold_http.middleware._metrics import Metrics
 from treefold_http.middleware._proxy_headers import ProxyHeaders
 from treefold_http.middleware._rate_limit import RateLimit
 
-MISMATCH = make_severe_kind(
-    "proxy-mismatch: the trusted proxy is not the one that requests come from"
-    "; an attacker is not told apart from other clients: a few requests use up the limit of all of "
-    "them, and rules about addresses see the proxy's"
+KINDS = make_kinds(
+    """
+    severe proxy-mismatch: the trusted proxy is not the one that requests come from;
+      an attacker is not told apart from other clients: a few requests use up the limit of all of
+      them, and rules about addresses see the proxy's
+    severe proxy-anyone: the forwarding fields of every peer are believed;
+      an attacker sends X-Forwarded-For with an address of his choice: no limit counts him, and
+      allowlists let him in
+    severe proxy-missing: addresses are compared behind a proxy that nothing names;
+      an attacker has the proxy's address as every client: he uses up the limit that all share, and
+      passes rules that allow this machine
+    severe proxy-late: addresses are compared before the proxy's fields are read;
+      an attacker passes with the address of the proxy
+    warning proxy-twice: the server and a middleware both replace the client's address;
+      an attacker writes from inside of a trusted network, and so chooses the address that is
+      counted
+    """
 )
-ANYONE = make_severe_kind(
-    "proxy-anyone: the forwarding fields of every peer are believed; an attacker sends"
-    " X-Forwarded-For with an address of his choice: no limit counts him, and allowlists let him in"
-)
-MISSING = make_severe_kind(
-    "proxy-missing: addresses are compared behind a proxy that nothing names"
-    "; an attacker has the proxy's address as every client: he uses up the limit that all share, "
-    "and passes rules that allow this machine"
-)
-LATE = make_severe_kind(
-    "proxy-late: addresses are compared before the proxy's fields are read"
-    "; an attacker passes with the address of the proxy"
-)
-TWICE = make_warning_kind(
-    "proxy-twice: the server and a middleware both replace the client's address; an attacker"
-    " writes from inside of a trusted network, and so chooses the address that is counted"
-)
-KINDS = (MISMATCH, ANYONE, MISSING, LATE, TWICE)
+MISMATCH, ANYONE, MISSING, LATE, TWICE = KINDS
 
 
 def check_proxy_trust(deployment: Deployment) -> Iterator[Finding]:

@@ -10,31 +10,25 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from treefold_http._deploy.deployment import Deployment, normalize_name
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.sources import DOTENV, ENVIRONMENT
 from treefold_http._sessions.signing import MIN_SECRET
 
-SHORT = make_severe_kind(
-    "secret-short: a secret is short enough to be found by trying"
-    "; an attacker tries secrets against one signature, at home, and then signs what he likes"
+KINDS = make_kinds(
+    """
+    severe secret-short: a secret is short enough to be found by trying;
+      an attacker tries secrets against one signature, at home, and then signs what he likes
+    severe secret-guessable: a secret is a placeholder or a pattern;
+      an attacker tries the placeholders of templates first, and then signs sessions of anybody
+    severe secret-example: a secret is that of an example;
+      an attacker knows it from the documentation, and signs sessions of anybody
+    severe secret-in-git: a secret or a password is under version control;
+      an attacker reads it in any copy of the repository, also years later
+    warning secret-reused: one secret serves two purposes;
+      an attacker learns it where it is shared with others, and uses it where it is not
+    """
 )
-GUESSABLE = make_severe_kind(
-    "secret-guessable: a secret is a placeholder or a pattern"
-    "; an attacker tries the placeholders of templates first, and then signs sessions of anybody"
-)
-EXAMPLE = make_severe_kind(
-    "secret-example: a secret is that of an example"
-    "; an attacker knows it from the documentation, and signs sessions of anybody"
-)
-IN_GIT = make_severe_kind(
-    "secret-in-git: a secret or a password is under version control"
-    "; an attacker reads it in any copy of the repository, also years later"
-)
-REUSED = make_warning_kind(
-    "secret-reused: one secret serves two purposes"
-    "; an attacker learns it where it is shared with others, and uses it where it is not"
-)
-KINDS = (SHORT, GUESSABLE, EXAMPLE, IN_GIT, REUSED)
+SHORT, GUESSABLE, EXAMPLE, IN_GIT, REUSED = KINDS
 
 EXAMPLES = frozenset(
     {

@@ -7,37 +7,30 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.reach import is_loopback
 from treefold_http.auth._login import login
 from treefold_http.middleware._csrf import CSRF
 from treefold_http.middleware._sessions import Sessions
 
-NO_CSRF = make_severe_kind(
-    "csrf-off: sessions without protection against requests of other sites"
-    "; an attacker has the browser of a logged-in user send a form from a page of his own"
+KINDS = make_kinds(
+    """
+    severe csrf-off: sessions without protection against requests of other sites;
+      an attacker has the browser of a logged-in user send a form from a page of his own
+    warning csrf-same-site: sessions are protected by SameSite alone;
+      an attacker has the browser send a form from another name of the site, such as a forgotten
+      subdomain
+    severe csrf-other-cookie: the protection looks at other cookies than that of the session;
+      an attacker has the browser send a form with the session's cookie, at which nothing looks
+    warning csrf-plain-origin: pages that are sent without TLS may send requests with the session;
+      an attacker puts a form into the plain page on its way to the browser
+    warning sockets-plain-origin: pages that are sent without TLS may open sockets;
+      an attacker puts a script into the plain page on its way, which opens the socket of its user
+    warning session-irrevocable: logins are kept in a cookie, which no logout ends;
+      an attacker uses a stolen cookie until it expires, also after its user has logged out
+    """
 )
-LAX = make_warning_kind(
-    "csrf-same-site: sessions are protected by SameSite alone; an attacker has the browser send a"
-    " form from another name of the site, such as a forgotten subdomain"
-)
-OTHER_COOKIE = make_severe_kind(
-    "csrf-other-cookie: the protection looks at other cookies than that of the session"
-    "; an attacker has the browser send a form with the session's cookie, at which nothing looks"
-)
-PLAIN_ORIGIN = make_warning_kind(
-    "csrf-plain-origin: pages that are sent without TLS may send requests with the session"
-    "; an attacker puts a form into the plain page on its way to the browser"
-)
-PLAIN_SOCKETS = make_warning_kind(
-    "sockets-plain-origin: pages that are sent without TLS may open sockets; an attacker puts a"
-    " script into the plain page on its way, which opens the socket of its user"
-)
-IRREVOCABLE = make_warning_kind(
-    "session-irrevocable: logins are kept in a cookie, which no logout ends"
-    "; an attacker uses a stolen cookie until it expires, also after its user has logged out"
-)
-KINDS = (NO_CSRF, LAX, OTHER_COOKIE, PLAIN_ORIGIN, PLAIN_SOCKETS, IRREVOCABLE)
+NO_CSRF, LAX, OTHER_COOKIE, PLAIN_ORIGIN, PLAIN_SOCKETS, IRREVOCABLE = KINDS
 
 
 def check_sessions(deployment: Deployment) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from treefold_http._deploy.deployment import Deployment
-from treefold_http._deploy.finding import Finding, make_severe_kind, make_warning_kind
+from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._modules.modules import ModuleSpace
 from treefold_http._websockets.rooms import Rooms
 from treefold_http.cache._aliases import get_cache
@@ -13,23 +13,20 @@ from treefold_http.cache._cached import Cached
 from treefold_http.middleware._rate_limit import RateLimit
 from treefold_http.middleware._sessions import Sessions
 
-SESSIONS = make_severe_kind(
-    "workers-sessions: each process has sessions of its own; an attacker stays logged in with a"
-    " stolen cookie: a logout ends the session in one process only"
+KINDS = make_kinds(
+    """
+    severe workers-sessions: each process has sessions of its own;
+      an attacker stays logged in with a stolen cookie: a logout ends the session in one process
+      only
+    warning workers-limits: each process counts by itself;
+      an attacker tries as often in each process as the limit allows once
+    warning workers-cache: each process has a cache of its own;
+      an attacker reads what was invalidated in one process and is kept in the others
+    warning workers-rooms: rooms reach the sockets of one process;
+      an attacker is removed from a room in one process, and stays in it in another
+    """
 )
-LIMITS = make_warning_kind(
-    "workers-limits: each process counts by itself"
-    "; an attacker tries as often in each process as the limit allows once"
-)
-CACHE = make_warning_kind(
-    "workers-cache: each process has a cache of its own"
-    "; an attacker reads what was invalidated in one process and is kept in the others"
-)
-ROOMS = make_warning_kind(
-    "workers-rooms: rooms reach the sockets of one process"
-    "; an attacker is removed from a room in one process, and stays in it in another"
-)
-KINDS = (SESSIONS, LIMITS, CACHE, ROOMS)
+SESSIONS, LIMITS, CACHE, ROOMS = KINDS
 
 
 def check_per_process_state(deployment: Deployment) -> Iterator[Finding]:
