@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._description.locations import locate_route_in_document
 from treefold_http._responses.response import Response
 from treefold_http._wire.asgi import ASGIApp, Message, RawHeaders, Send
 from treefold_http._wire.errors import HTTPError
 from treefold_http.openapi._info import read_project_info
-from treefold_http.openapi._paths import locate_route_in_document
 from treefold_http.openapi._serving import warn_of_hidden_docs
 from treefold_logging import keep_tail
 

@@ -32,11 +32,13 @@ class Decoder(NamedTuple):
             another type, with the places in its `errors`.
         shares: True if the value may hold parts of the result of `loads`.
         quick: decodes most bodies of a model whose members are all required.
+        package: decodes the bodies; empty for `validate`.
     """
 
     decode: Callable[[bytes, Any], Any]
     shares: bool = False
     quick: QuickDecoder | None = None
+    package: str = ""
 
 
 def build_model_decoder(node: tree.TypeNode, *, allow_any_type: bool = False) -> Decoder | None:
@@ -103,6 +105,22 @@ def is_checked_by_own_validator(node: tree.TypeNode) -> bool:
         return False  # pydantic decodes it, and making its decoder would take a millisecond
     decoder = build_model_decoder(node, allow_any_type=True)
     return decoder is not None and decoder.shares
+
+
+def find_decoding_package(node: tree.TypeNode) -> str:
+    """Return the package that decodes a body into a type; empty for `validate`.
+
+    Raises:
+        InjectionError: as `build_model_decoder`.
+    """
+    if isinstance(node, tree.PartialRecord):
+        node = node.target_type
+    readers = _collect_decoder_requirements(node).readers
+    if len(readers) == 1:
+        return next(iter(readers))
+    decoder = build_model_decoder(node, allow_any_type=True)
+    assert decoder is not None  # noqa: S101 - guaranteed by `allow_any_type`
+    return decoder.package
 
 
 class _Demands(NamedTuple):
@@ -201,7 +219,8 @@ def _build_msgspec_decoder(node: tree.TypeNode) -> Decoder:
         except RecursionError:
             raise _make_depth_error() from None
 
-    return Decoder(decode_with_msgspec, quick=build_quick_decoder(node, decode))
+    quick = build_quick_decoder(node, decode)
+    return Decoder(decode_with_msgspec, quick=quick, package=constraints.MSGSPEC)
 
 
 def _parse_msgspec_path(path: str) -> list[str | int]:
@@ -241,7 +260,8 @@ def _try_pydantic_decoder(node: tree.TypeNode, *, has_structs: bool) -> Decoder 
                 "body", [convert_pydantic_error("body", item) for item in found]
             ) from None
 
-    return Decoder(decode_with_pydantic, quick=build_quick_decoder(node, validate))
+    quick = build_quick_decoder(node, validate)
+    return Decoder(decode_with_pydantic, quick=quick, package=constraints.PYDANTIC)
 
 
 def convert_pydantic_error(place: str, error: Mapping[str, Any]) -> JSONObject:
@@ -288,7 +308,7 @@ def _build_changes_decoder(node: tree.PartialRecord) -> Decoder:
             raise build_unprocessable_error("body", errors)
         return reader.read_changes(document, decode(body, document))
 
-    return Decoder(decode_changes, shares=inner.shares)
+    return Decoder(decode_changes, shares=inner.shares, package=inner.package)
 
 
 def _build_own_decoder(node: tree.TypeNode, demands: _Demands) -> Decoder:

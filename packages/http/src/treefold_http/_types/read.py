@@ -197,6 +197,7 @@ def _read_pydantic_members(kind: Any) -> Iterator[tree.Member]:
     for name, field in fields.items():
         alias = field.validation_alias or field.alias or name
         markers = tuple(field.metadata)
+        has_default = not field.is_required() and field.default_factory is None
         yield tree.Member(
             name=name,
             type=parse_annotation(
@@ -205,6 +206,9 @@ def _read_pydantic_members(kind: Any) -> Iterator[tree.Member]:
             read_as=alias if isinstance(alias, str) else None,
             written_as=field.serialization_alias or name,
             required=field.is_required(),
+            default=field.default if has_default else EMPTY,
+            factory=field.default_factory,
+            is_output=not getattr(field, "exclude", None),
         )
 
 

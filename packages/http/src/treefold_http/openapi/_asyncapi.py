@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from treefold_http._description.answers import is_event_stream, read_return_type
+from treefold_http._description.made_responses import EVENTS
+from treefold_http._description.routes import RouteDescription
 from treefold_http._plans.plans import WEBSOCKET
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Components, Schema, build_object_schema
 from treefold_http.openapi._info import Info
-from treefold_http.openapi._media_types import EVENTS
+from treefold_http.openapi._metadata import build_operation_metadata
 from treefold_http.openapi._operations import build_parameters
-from treefold_http.openapi._responses import is_event_stream, read_return_type
-from treefold_http.openapi._routes import RouteDescription, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import build_message_schemas
 

@@ -12,8 +12,9 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from treefold_http._description.class_origin import ClassOrigin
 from treefold_http._wire.aliases import JSONObject
-from treefold_http.openapi._component_names import ClassOrigin, Node, assign_schema_names
+from treefold_http.openapi._component_names import Node, assign_schema_names
 
 Schema: TypeAlias = JSONObject
 

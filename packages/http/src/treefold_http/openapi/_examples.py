@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from treefold_http._description.constraint_keywords import to_json_value
 from treefold_http._types import tree
 from treefold_http._wire.aliases import JSONObject
-from treefold_http.openapi._constraints import to_json_value
 
 
 def encode_example(node: tree.TypeNode, value: Any, *, for_input: bool = False) -> Any:

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from treefold_http._description.names import TakenNames, choose_free_name, fold_name, to_identifier
 from treefold_http.openapi._components import Schema
-from treefold_http.openapi._names import TakenNames, choose_free_name, fold_name, to_identifier
 
 _ENUM_TYPES = {str: "string", int: "integer"}
 

@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from treefold_http._description.credentials import build_security_requirements
+from treefold_http._description.locations import without_version
+from treefold_http._description.routes import RouteDescription
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.secured import Security
 from treefold_http._plans.plans import WEBSOCKET
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._info import Info
+from treefold_http.openapi._metadata import build_operation_metadata, list_tags
 from treefold_http.openapi._operations import (
     build_operation,
     build_parameters,
-    build_security_requirements,
 )
-from treefold_http.openapi._paths import without_version
-from treefold_http.openapi._routes import RouteDescription, build_operation_metadata, list_tags
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import build_message_schemas
 

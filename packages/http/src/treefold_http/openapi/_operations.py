@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Sequence
 
+from treefold_http._description.credentials import build_security_requirements
+from treefold_http._description.made_responses import EVENTS, JSON
+from treefold_http._description.routes import RouteDescription
 from treefold_http._headers.media_types import OTHER
 from treefold_http._injection.contract import Input
-from treefold_http._injection.secured import Security
 from treefold_http._wire.aliases import JSONObject
 from treefold_http.openapi._components import Schema, add_keywords, build_object_schema
 from treefold_http.openapi._constraints import with_default
-from treefold_http.openapi._media_types import BINARY, EVENTS, JSON, TEXT
+from treefold_http.openapi._media_types import BINARY, TEXT
+from treefold_http.openapi._metadata import build_operation_metadata
 from treefold_http.openapi._responses import build_operation_responses
-from treefold_http.openapi._routes import RouteDescription, build_operation_metadata
 from treefold_http.openapi._schemas import Schemas
 
 # The characters that the router accepts in a path segment.
@@ -154,37 +155,3 @@ def _build_inferred_body(called_methods: frozenset[str]) -> JSONObject | None:
         # Not `*/*`, which generators of clients refuse together with the operation.
         content[OTHER] = {"schema": BINARY}
     return {"required": False, "content": content} if content else None
-
-
-def build_security_requirements(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
-    """Return the security requirements: all together, and one without the optional ones.
-
-    Of credentials with one `any_of`, each alternative makes a requirement of its own, and so does
-    each role of which one suffices. Roles stand beside scopes (OpenAPI 3.1, 4.8.30).
-    """
-    groups: dict[str, list[Security]] = {}
-    for index, demand in enumerate(demands):
-        groups.setdefault(demand.any_of or f"{index}", []).append(demand)
-    needed = [group for group in groups.values() if not group[0].optional]
-    # OpenAPI: of the objects in the list one suffices; in an object all schemes are needed
-    made = _combine_alternatives(groups.values()) if groups else []
-    if len(needed) < len(groups):
-        made += [each for each in _combine_alternatives(needed) if each not in made]
-    return made
-
-
-def _list_role_alternatives(group: Sequence[Security]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the name and the scopes and roles of each alternative of a group."""
-    return [(each.name, (*each.scopes, *roles)) for each in group for roles in product(*each.roles)]
-
-
-def _combine_alternatives(groups: Iterable[Sequence[Security]]) -> list[dict[str, list[str]]]:
-    combined: list[dict[str, list[str]]] = []
-    for choice in product(*(map(_list_role_alternatives, groups))):
-        found: dict[str, list[str]] = {}
-        for name, needed in choice:
-            found.setdefault(name, []).extend(needed)
-        made = {name: list(dict.fromkeys(needed)) for name, needed in found.items()}
-        combined += [made] if made not in combined else []
-    # one that needs more schemes than another says nothing that the other does not
-    return [e for e in combined if not any(o.keys() < e.keys() for o in combined)]

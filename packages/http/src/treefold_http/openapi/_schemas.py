@@ -17,12 +17,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
+from treefold_http._description.constraint_keywords import to_json_value
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.contract import Contract
 from treefold_http._json.json import msgspec
 from treefold_http._types import tree
 from treefold_http._types.constraints import PYDANTIC
 from treefold_http._types.decode import is_checked_by_own_validator
+from treefold_http._types.discriminators import (
+    is_discriminated,
+    list_options_merging_discriminated,
+)
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import build_type_name, read_named_tuple_items
 from treefold_http._types.scalars import SCALARS
@@ -34,18 +39,11 @@ from treefold_http.openapi._components import (
     any_of,
     build_object_schema,
 )
-from treefold_http.openapi._constraints import (
-    apply_constraints,
-    lacks_offset,
-    to_json_value,
-    with_default,
-)
+from treefold_http.openapi._constraints import apply_constraints, lacks_offset, with_default
 from treefold_http.openapi._definitions import (
     add_decimal_patterns,
     collect_classes_by_name,
-    is_discriminated,
     is_enum_without_pydantic_hooks,
-    list_options_merging_discriminated,
     make_schema_generator_class,
 )
 from treefold_http.openapi._examples import rename_in_examples

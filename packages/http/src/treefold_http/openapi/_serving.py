@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from treefold_http._description.credentials import Clash
+from treefold_http._description.routes import RouteDescription, describe_routes
 from treefold_http._json.json import dumps
 from treefold_http._responses.response import Response
 from treefold_http._wire.aliases import JSONObject
@@ -21,10 +23,8 @@ from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, require_read_method
 from treefold_http.middleware._codings import choose_content_coding
 from treefold_http.openapi._asyncapi import build_asyncapi_document
-from treefold_http.openapi._credentials import Clash
 from treefold_http.openapi._info import read_project_info
 from treefold_http.openapi._openapi import build_openapi_document
-from treefold_http.openapi._routes import RouteDescription, describe_routes
 from treefold_logging import get_logger
 from treefold_router import Found
 

@@ -5,24 +5,22 @@ Done once for all documents of a project; independent of the structure of a docu
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._chains.middleware_chain import select_route_middlewares
-from treefold_http._injection.contract import Contract, Input
-from treefold_http._injection.secured import Security, merge_security_requirements, read_security
-from treefold_http._plans.handlers import HandlerModule
-from treefold_http._wire.aliases import AnyCallable, JSONObject
-from treefold_http.openapi._credentials import Clash, rename_clashing_schemes
-from treefold_http.openapi._paths import (
+from treefold_http._description.credentials import Clash, rename_clashing_schemes
+from treefold_http._description.locations import (
     RouteLocation,
     assign_operation_ids,
     locate_route_in_document,
 )
-from treefold_http.openapi._source import FunctionFacts, SourceReader
+from treefold_http._description.source_reader import FunctionFacts, SourceReader
+from treefold_http._injection.contract import Contract, Input
+from treefold_http._injection.secured import Security, merge_security_requirements, read_security
+from treefold_http._plans.handlers import HandlerModule
+from treefold_http._wire.aliases import AnyCallable
 from treefold_logging import get_logger
 from treefold_router import Route
 
@@ -41,7 +39,8 @@ class RouteDescription:
         id: its operation id.
         contract: what the handler takes and gives.
         reading: result of reading the source of the handler.
-        statuses: of errors that its dependencies raise, and those that the handler raises.
+        raised: statuses of errors that the handler and its dependencies raise in their source.
+        refused: statuses with which credentials and checks of the framework refuse.
         security: its security requirements.
         entries: the middleware that it runs through, the outermost first.
     """
@@ -52,9 +51,15 @@ class RouteDescription:
     id: str
     contract: Contract
     reading: FunctionFacts
-    statuses: frozenset[int]
+    raised: frozenset[int]
+    refused: frozenset[int]
     security: tuple[Security, ...]
     entries: Sequence[Any]
+
+    @property
+    def statuses(self) -> frozenset[int]:
+        """All statuses of errors that are known of the functions."""
+        return self.raised | self.refused
 
     @property
     def handler_function(self) -> AnyCallable:
@@ -96,7 +101,7 @@ def describe_routes(
             reading = read(module.handler)
             readings = [reading, *map(read, contract.dependency_functions)]
             functions = [*contract.dependency_functions, *entries]
-            known = [status for each in functions for status in read_error_statuses(each)]
+            refused = [status for each in functions for status in read_error_statuses(each)]
             marked = [security for entry in entries for security in read_security(entry)]
             described = RouteDescription(
                 route=route,
@@ -105,7 +110,8 @@ def describe_routes(
                 id=ids[route],
                 contract=contract,
                 reading=reading,
-                statuses=frozenset(known).union(*(each.statuses for each in readings)),
+                raised=frozenset[int]().union(*(each.statuses for each in readings)),
+                refused=frozenset(refused),
                 security=merge_security_requirements([*marked, *contract.security]),
                 entries=entries,
             )
@@ -120,36 +126,3 @@ def read_error_statuses(function: object) -> frozenset[int]:
     """Return the statuses that a credential or a check of the framework says of itself."""
     statuses = getattr(function, "error_statuses", None)
     return cast("frozenset[int]", statuses) if isinstance(statuses, frozenset) else frozenset()
-
-
-def build_operation_metadata(described: RouteDescription) -> JSONObject:
-    """Return summary, description, tags and deprecation, as both kinds of document hold them."""
-    module = described.module
-    first, _, rest = _read_docstring(module.handler).partition("\n")
-    summary = first.strip() if module.summary is None else module.summary
-    description = rest.strip() if module.description is None else module.description
-    said: JSONObject = {"operationId": described.id}
-    if summary:
-        said["summary"] = summary
-    if description:
-        said["description"] = description
-    if tags := list_tags(described):
-        said["tags"] = tags
-    if module.deprecated:
-        said["deprecated"] = True
-    return said
-
-
-def list_tags(described: RouteDescription) -> list[str]:
-    """Return the tags of the module, else its folder as the only tag."""
-    if described.module.tags is not None:
-        return list(dict.fromkeys(described.module.tags))
-    return [described.place.tag] if described.place.tag else []
-
-
-def _read_docstring(handler: Any) -> str:
-    while isinstance(handler, partial):
-        handler = cast("partial[Any]", handler).func
-    if not inspect.isroutine(handler) and not isinstance(handler, type):
-        handler = type(handler).__call__
-    return inspect.cleandoc(handler.__doc__ or "")

@@ -10,8 +10,8 @@ import pytest
 from http_reloading import X, Y
 
 from treefold_http import Application, Depends, EventStream, HTTPError, NotFound
+from treefold_http._description.source_reader import SourceReader
 from treefold_http.openapi import openapi_document
-from treefold_http.openapi._source import SourceReader
 
 if TYPE_CHECKING:
     from conftest import Lines

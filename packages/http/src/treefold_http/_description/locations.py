@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from treefold_http.openapi._names import (
+from treefold_http._description.names import (
     TakenNames,
     choose_free_name,
     to_identifier,

@@ -1,7 +1,7 @@
 """Names in documents: from folders and modules, and free of collisions.
 
-Only texts live here; the names of routes are composed in `_paths`, those of schemas in
-`_component_names`.
+Only texts live here; the names of routes are composed in `locations`, those of schemas in
+`openapi`.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from treefold_http._description.made_responses import find_made_response, read_media_type
 from treefold_http._modules.source_loader import SourceLoader
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.files import FileResponse
@@ -23,7 +24,6 @@ from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types.parameters import EMPTY
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import HTTPError
-from treefold_http.openapi._media_types import find_made_response, read_media_type
 from treefold_logging import get_logger
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

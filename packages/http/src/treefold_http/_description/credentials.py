@@ -1,4 +1,4 @@
-"""Unique names of security schemes in the documents of an application.
+"""The credentials that routes require: unique names of their schemes, and their combinations.
 
 With two schemes under one name, readers and generated clients would send the wrong credentials. The
 later scheme gets another name, the same in every document, and a warning names both.
@@ -6,16 +6,17 @@ later scheme gets another name, the same in every document, and a warning names 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from treefold_http._description.names import choose_free_name
 from treefold_http._injection.secured import Security, build_security_key
-from treefold_http.openapi._names import choose_free_name
 
 if TYPE_CHECKING:
-    from treefold_http.openapi._routes import RouteDescription
+    from treefold_http._description.routes import RouteDescription
 
 
 class Clash(NamedTuple):
@@ -80,3 +81,37 @@ def _format_definition_location(demand: Security, root: Path) -> str:
     path = Path(file)
     base = root.resolve()
     return f"{path.relative_to(base).as_posix() if path.is_relative_to(base) else file}:{line}"
+
+
+def build_security_requirements(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
+    """Return the security requirements: all together, and one without the optional ones.
+
+    Of credentials with one `any_of`, each alternative makes a requirement of its own, and so does
+    each role of which one suffices. Roles stand beside scopes (OpenAPI 3.1, 4.8.30).
+    """
+    groups: dict[str, list[Security]] = {}
+    for index, demand in enumerate(demands):
+        groups.setdefault(demand.any_of or f"{index}", []).append(demand)
+    needed = [group for group in groups.values() if not group[0].optional]
+    # OpenAPI: of the objects in the list one suffices; in an object all schemes are needed
+    made = _combine_alternatives(groups.values()) if groups else []
+    if len(needed) < len(groups):
+        made += [each for each in _combine_alternatives(needed) if each not in made]
+    return made
+
+
+def _list_role_alternatives(group: Sequence[Security]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the name and the scopes and roles of each alternative of a group."""
+    return [(each.name, (*each.scopes, *roles)) for each in group for roles in product(*each.roles)]
+
+
+def _combine_alternatives(groups: Iterable[Sequence[Security]]) -> list[dict[str, list[str]]]:
+    combined: list[dict[str, list[str]]] = []
+    for choice in product(*(map(_list_role_alternatives, groups))):
+        found: dict[str, list[str]] = {}
+        for name, needed in choice:
+            found.setdefault(name, []).extend(needed)
+        made = {name: list(dict.fromkeys(needed)) for name, needed in found.items()}
+        combined += [made] if made not in combined else []
+    # one that needs more schemes than another says nothing that the other does not
+    return [e for e in combined if not any(o.keys() < e.keys() for o in combined)]
