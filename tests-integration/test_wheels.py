@@ -193,7 +193,7 @@ SMALL = {
 }
 """All distributions that a package brings."""
 LARGER = {
-    "cli": {"cli", "http", "logging", "router", "scaffold", "server"},
+    "cli": {"cli", "contract", "http", "logging", "router", "scaffold", "server"},
     "scaffold": {"scaffold", "router"},
     "server": {"server", "logging"},
 }
@@ -282,7 +282,7 @@ print(table.resolve("GET", b"/v1/user/42").params)
 
 def test_the_umbrella_brings_the_framework_and_one_server(umbrella: Environment) -> None:
     ours = {name for name in umbrella.distributions() if name.startswith("treefold")}
-    others = set(PACKAGES) - {"treefold", "contract"}  # which frontends install alone
+    others = set(PACKAGES) - {"treefold"}
     assert ours == {"treefold", *(f"treefold-{name}" for name in others)}
     assert {"uvicorn", "typer"} <= umbrella.distributions()
     extras = {"watchfiles", "python-multipart", "redis", "uvloop", "httptools", "msgspec"}

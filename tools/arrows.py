@@ -22,15 +22,14 @@ ARROWS: dict[str, set[str]] = {
     "scaffold": {"router"},
     "server": {"logging"},
     "http": {"router", "logging"},
-    "cli": {"http", "server", "scaffold", "router", "logging"},
+    "cli": {"contract", "http", "server", "scaffold", "router", "logging"},
     "treefold": {
         *("cli", "http", "migrations", "orm", "scaffold", "router", "logging", "docs-ui"),
-        "server",
-        "jobs",
+        *("server", "jobs", "contract"),
     },
 }
 
-EXTRAS: dict[str, dict[str, str]] = {"http": {"docs": "docs-ui"}}
+EXTRAS: dict[str, dict[str, str]] = {"http": {"docs": "docs-ui", "contract": "contract"}}
 """Arrows that only an extra draws: the name of the extra, and where it leads."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from treefold_http import ServeSettings, Settings
+from treefold_http import ContractSettings, ServeSettings, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = "TREEFOLD_SERVE_"
@@ -40,7 +40,8 @@ def tool() -> ModuleType:
 
 
 TOOL = tool()
-ROWS: list[Any] = [*TOOL.rows(Settings), *TOOL.rows(ServeSettings)]
+SECTIONS = (ServeSettings, ContractSettings)
+ROWS: list[Any] = [row for kind in (Settings, *SECTIONS) for row in TOOL.rows(kind)]
 
 
 def test_the_tables_of_the_page_are_current() -> None:
@@ -50,9 +51,10 @@ def test_the_tables_of_the_page_are_current() -> None:
 
 
 def test_every_setting_has_a_row() -> None:
-    served = [field.name for field in dataclasses.fields(ServeSettings)]
-    own = [field.name for field in dataclasses.fields(Settings) if field.name != "serve"]
-    assert [row.name for row in ROWS] == [*own, *served]
+    tables = ("serve", "contract")
+    own = [field.name for field in dataclasses.fields(Settings) if field.name not in tables]
+    inside = [field.name for kind in SECTIONS for field in dataclasses.fields(kind)]
+    assert [row.name for row in ROWS] == [*own, *inside]
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.variable], ids=lambda row: row.variable)

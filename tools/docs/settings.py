@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from treefold_http import ServeSettings, Settings
+from treefold_http import ContractSettings, ServeSettings, Settings
 from treefold_http._runtime.serve_settings import SERVE_PREFIX
 from treefold_http._runtime.settings import ADDRESS_VARIABLES, APP_PREFIX
 
@@ -43,19 +43,23 @@ class Row:
     text: str
 
 
-def rows(settings: type[Settings | ServeSettings]) -> Iterator[Row]:
+SECTIONS = (ContractSettings, ServeSettings)
+"""Settings that are tables of their own."""
+
+
+def rows(settings: type[Settings | ServeSettings | ContractSettings]) -> Iterator[Row]:
     """Yield the settings of a class in the order of their declaration."""
     described = dict(_ATTRIBUTE.findall(inspect.cleandoc(settings.__doc__ or "")))
     types = typing.get_type_hints(settings)
     empty = settings()
     for field in dataclasses.fields(settings):
-        if types[field.name] is ServeSettings:
-            continue  # a table of its own
+        if types[field.name] in SECTIONS:
+            continue
         yield Row(
             field.name,
             _kind(types[field.name]),
             _default(getattr(empty, field.name)),
-            _variable(field.name, serve=settings is ServeSettings),
+            _variable(field.name, settings),
             re.sub(r"\s+", " ", described[field.name]).rstrip("."),
         )
 
@@ -77,8 +81,10 @@ def _default(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _variable(name: str, *, serve: bool) -> str:
-    if serve:
+def _variable(name: str, settings: type) -> str:
+    if settings is ContractSettings:
+        return ""
+    if settings is ServeSettings:
         return SERVE_PREFIX + name.upper()
     if name == "silenced":
         return ""  # a table that no variable sets
@@ -94,6 +100,9 @@ def tables() -> str:
     lines += ["", "Settings of `treefold serve`, in the table `[serve]`:", ""]
     lines += lines[:2]
     lines += map(_line, rows(ServeSettings))
+    lines += ["", "Settings of `treefold contract`, in the table `[contract]`:", ""]
+    lines += lines[:2]
+    lines += map(_line, rows(ContractSettings))
     return "\n".join([*lines, ""])
 
 

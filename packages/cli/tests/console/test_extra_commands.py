@@ -108,7 +108,7 @@ def test_the_help_lists_them_after_the_built_in_ones(run: Run):
         line.split()[0] for line in done.stdout.partition("Commands:")[2].splitlines() if line
     ]
     added = ["broken", "count", "migrate", "migrations", "models", "plain"]
-    assert listed[-7:] == ["version", *added]
+    assert listed[-7:] == ["contract", *added]
 
 
 def test_what_is_built_in_wins_and_imports_nothing_of_them(run: Run):

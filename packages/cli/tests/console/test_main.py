@@ -19,9 +19,12 @@ Executable = Callable[..., "subprocess.CompletedProcess[str]"]
 
 COMMANDS = [
     *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor"),
-    *("test", "typecheck", "shell", "version"),
+    *("test", "typecheck", "shell", "version", "contract"),
 ]
-VERSIONS = ["version create", "version list", "version diff"]
+INSIDE = [
+    *("version create", "version list", "version diff"),
+    *("contract lock", "contract check", "contract diff", "contract accept", "contract show"),
+]
 
 
 @pytest.mark.parametrize("name", ["treefold", "tfold"])
@@ -54,7 +57,7 @@ def test_the_help_lists_every_command(executable: Executable, arguments: list[st
     )
 
 
-@pytest.mark.parametrize("command", [*COMMANDS[:-1], *VERSIONS])
+@pytest.mark.parametrize("command", [*COMMANDS[:-2], *INSIDE])
 def test_every_command_has_a_help_and_an_app_dir(treefold: Treefold, command: str):
     code, out, err = treefold(*command.split(), "--help")
     assert (code, err) == (0, "")

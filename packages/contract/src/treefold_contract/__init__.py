@@ -28,6 +28,10 @@ from treefold_contract._facts.facts import (
     VersionFacts as VersionFacts,
 )
 from treefold_contract._facts.paths import Segment as Segment
+from treefold_contract._facts.selection import (
+    select_routes as select_routes,
+    select_version as select_version,
+)
 from treefold_contract._relation.inclusion import Witness as Witness
 from treefold_contract._relation.relation import (
     Comparison as Comparison,
@@ -39,13 +43,22 @@ from treefold_contract._report.accepted import (
     read_accepted as read_accepted,
     write_acceptance as write_acceptance,
 )
+from treefold_contract._report.annotations import (
+    format_github as format_github,
+    format_markdown as format_markdown,
+)
 from treefold_contract._report.reports import (
     format_json as format_json,
     format_text as format_text,
 )
 from treefold_contract._rules.findings import Finding as Finding
 from treefold_contract._rules.lock_diff import diff_locks as diff_locks
-from treefold_contract._rules.rule_table import RULES as RULES, Rule as Rule, Verdict as Verdict
+from treefold_contract._rules.rule_table import (
+    GRAVITY as GRAVITY,
+    RULES as RULES,
+    Rule as Rule,
+    Verdict as Verdict,
+)
 from treefold_contract._text.lock_reader import read_lock as read_lock
 from treefold_contract._text.lock_writer import write_lock as write_lock
 from treefold_contract._text.type_parser import read_type as read_type
@@ -54,6 +67,7 @@ from treefold_contract._types.json_form import (
     type_from_json as type_from_json,
     type_to_json as type_to_json,
 )
+from treefold_contract._types.literals import write_literal as write_literal
 from treefold_contract._types.nodes import (
     COMPUTED as COMPUTED,
     KINDS as KINDS,
@@ -79,6 +93,7 @@ from treefold_contract._types.nodes import (
     TypeNode as TypeNode,
     UnionType as UnionType,
 )
+from treefold_contract._types.views import without_input_rules as without_input_rules
 
 if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
     __all__ = ["__version__", *sorted(name for name in dir() if name[0].isalpha())]

@@ -44,9 +44,11 @@ from treefold_http._runtime.boot_report import (
     SettingsError as SettingsError,
     TreefoldError as TreefoldError,
 )
+from treefold_http._runtime.contract_settings import ContractSettings as ContractSettings
 from treefold_http._runtime.serve_settings import ServeSettings as ServeSettings
 from treefold_http._runtime.settings import Settings as Settings
 from treefold_http._types.changes import Changes as Changes
+from treefold_http._types.open_choices import Open as Open
 from treefold_http._websockets.rooms import Rooms as Rooms
 from treefold_http._websockets.websocket import (
     WebSocket as WebSocket,

@@ -118,6 +118,9 @@ def test_what_is_said_for_the_document_is_read(load: Load) -> None:
     assert list(module.responses) == [404, "4XX", "default"]
 
 
+BAD_MODEL = (
+    "`response_model` in v1/User/Get.py must be a type, or True for the return annotation, got"
+)
 BAD_KEY = (
     "A key of `responses` in v1/User/Get.py must be a status such as 404,"
     " a range such as '4XX', or 'default', got"
@@ -141,10 +144,10 @@ BAD_KEY = (
         ("operation_id = ''", "`operation_id` in v1/User/Get.py must consist of"),
         (
             "response_model = 'User'",
-            "`response_model` in v1/User/Get.py must be a type, got 'User'",
+            f"{BAD_MODEL} 'User'",
         ),
-        ("response_model = [int]", "`response_model` in v1/User/Get.py must be a type, got "),
-        ("response_model = {}", "`response_model` in v1/User/Get.py must be a type, got {}"),
+        ("response_model = [int]", f"{BAD_MODEL} "),
+        ("response_model = {}", f"{BAD_MODEL} {{}}"),
         ("responses = [404]", "`responses` in v1/User/Get.py must be Mapping, got [404]"),
         (
             "responses = {'gone': 'x'}",

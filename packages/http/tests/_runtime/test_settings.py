@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from treefold_http import Settings, SettingsError
+from treefold_http._runtime.contract_settings import ContractSettings
 from treefold_http._runtime.serve_settings import ServeSettings
 
 FULL: dict[str, Any] = {
@@ -25,6 +26,7 @@ FULL: dict[str, Any] = {
     "log_format": "json",
     "log_level": "DEBUG",
     "sensitive_words": ("plate", "kundennummer"),
+    "response_model": True,
     "max_body": 5,
     "limit_concurrency": 7,
     "worker_threads": 9,
@@ -43,6 +45,7 @@ FULL: dict[str, Any] = {
     "installed_extensions": False,
     "app": {"shop_name": "x"},
     "silenced": {"hosts": "the proxy knows them"},
+    "contract": ContractSettings(auto=True, severity={"field-removed": "warning"}),
     "serve": ServeSettings(send_timeout=30.0, send_rate=0),
 }
 
@@ -59,6 +62,7 @@ auto_options = true
 log_format = "json"
 log_level = "DEBUG"
 sensitive_words = ["plate", "kundennummer"]
+response_model = true
 max_body = 5
 limit_concurrency = 7
 worker_threads = 9
@@ -88,6 +92,12 @@ shop_name = "x"
 [silenced]
 hosts = "the proxy knows them"
 
+[contract]
+auto = true
+
+[contract.severity]
+field-removed = "warning"
+
 [serve]
 send_timeout = 30
 send_rate = 0
@@ -115,6 +125,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "log_format": "text",
         "log_level": "INFO",
         "sensitive_words": (),
+        "response_model": False,
         "max_body": 1024 * 1024,
         "limit_concurrency": 1000,
         "worker_threads": 40,
@@ -133,6 +144,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "installed_extensions": None,
         "app": {},
         "silenced": {},
+        "contract": ContractSettings(),
         "serve": ServeSettings(send_timeout=60.0, send_rate=500),
     }
 
@@ -146,6 +158,8 @@ def test_every_setting_is_read_from_treefold_toml(tmp_path: Path) -> None:
 def test_every_setting_is_read_from_pyproject(tmp_path: Path) -> None:
     text = TOML.replace("[databases]", "[tool.treefold.databases]")
     text = text.replace("[caches]", "[tool.treefold.caches]")
+    text = text.replace("[contract]", "[tool.treefold.contract]")
+    text = text.replace("[contract.severity]", "[tool.treefold.contract.severity]")
     text = text.replace("[serve]", "[tool.treefold.serve]")
     text = text.replace("[app]", "[tool.treefold.app]")
     text = text.replace("[silenced]", "[tool.treefold.silenced]")
@@ -171,6 +185,7 @@ def test_every_setting_is_read_from_the_environment(
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "DEBUG",
         "SENSITIVE_WORDS": "plate, kundennummer",
+        "RESPONSE_MODEL": "true",
         "MAX_BODY": "5",
         "LIMIT_CONCURRENCY": "7",
         "WORKER_THREADS": "9",
@@ -193,8 +208,11 @@ def test_every_setting_is_read_from_the_environment(
     }.items():
         monkeypatch.setenv(f"TREEFOLD_{name}", text)
 
-    # reasons are for readers of the project: they are in its files only
-    assert values(Settings.load(tmp_path)) == FULL | {"silenced": {}}
+    # reasons, and what a lock is held to, are for readers of the project: in its files only
+    assert values(Settings.load(tmp_path)) == FULL | {
+        "silenced": {},
+        "contract": ContractSettings(),
+    }
 
 
 def test_each_source_wins_over_the_one_before(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         HTTPError as HTTPError,
         MethodNotAllowed as MethodNotAllowed,
         NotFound as NotFound,
+        Open as Open,
         PayloadTooLarge as PayloadTooLarge,
         Provider as Provider,
         Query as Query,
@@ -64,8 +65,8 @@ _HOMES = {
     "treefold_http": (
         "Application BackgroundTasks BadRequest Body CallNext Changes Conflict Connection"
         " Cookie Depends ErrorFormat Event EventStream File FileResponse Forbidden Form FormData"
-        " HTTPError Header MethodNotAllowed NotFound PayloadTooLarge Provider Query Request"
-        " Response Rooms ServiceUnavailable Settings StaticFiles StreamingResponse"
+        " HTTPError Header MethodNotAllowed NotFound Open PayloadTooLarge Provider Query"
+        " Request Response Rooms ServiceUnavailable Settings StaticFiles StreamingResponse"
         " TooManyRequests Unauthorized UnprocessableEntity UploadFile WebSocket"
         " WebSocketCallNext WebSocketDisconnect secured"
     ),

@@ -22,6 +22,7 @@ COMMANDS = (
     *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor", "test"),
     *("typecheck", "shell", "version create", "version list", "version diff"),
     *("version flatten", "version relative", "version delete"),
+    *("contract lock", "contract check", "contract diff", "contract accept", "contract show"),
 )
 """The commands in the order of the help.
 
@@ -29,7 +30,10 @@ COMMANDS = (
 `commands/_version.py`.
 """
 
-_GROUPS = {"version": "Create, compare, flatten and delete versions of the API."}
+_GROUPS = {
+    "version": "Create, compare, flatten and delete versions of the API.",
+    "contract": "Write, check and compare the lock of the API.",
+}
 _PASS_ON = frozenset({"test", "typecheck"})
 """Commands that hand options they do not know to the tool they run."""
 

@@ -70,8 +70,10 @@ class Answer:
     """One answer: its status, media type and type.
 
     Attributes:
-        status: three digits, or `default` for any other.
-        media: `json`, `problem`, `ndjson`, `events`, `file`, or a media type; empty for no body.
+        status: three digits, a range such as `2XX` of which one is sent, or `default` for any
+            other.
+        media: `json`, `problem`, `ndjson`, `events`, `file`, or a media type; empty for no body,
+            `any` for an answer of which nothing is known.
         type: the type of the body; None where there is none, or only a media type is known.
         is_checked: True if the body is checked at run time, False if it is only declared.
         problem: the `type` URI of a problem.

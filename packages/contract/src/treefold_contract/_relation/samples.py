@@ -16,7 +16,7 @@ from itertools import islice
 
 from treefold_contract._relation.values import has_value, open_kinds
 from treefold_contract._relation.view import View
-from treefold_contract._types.literals import format_json, format_text, read_literal
+from treefold_contract._types.literals import format_text, read_literal, write_literal
 from treefold_contract._types.nodes import (
     Alphabet,
     AnyType,
@@ -153,10 +153,10 @@ def scalar_edges(view: View, *nodes: Scalar) -> Iterator[JsonValue]:
     """Yield values around the limits of scalars; some of them belong to none."""
     seen: set[str] = set()
     for value in _draw_edges(nodes):
-        text = format_json(value)
+        text = write_literal(value)
         if view.alphabet == "text":
             value = format_text(text)
-            text = format_json(value)
+            text = write_literal(value)
         if text not in seen:
             seen.add(text)
             yield value

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from treefold_contract._relation.view import View
-from treefold_contract._types.literals import format_json, format_text, read_literal
+from treefold_contract._types.literals import format_text, read_literal, write_literal
 from treefold_contract._types.nodes import (
     AnyType,
     Choice,
@@ -93,7 +93,7 @@ def _has_choice(node: Choice, value: JsonValue, view: View) -> bool:
         return True
     if view.alphabet == "text":
         return value in {format_text(literal) for literal in node.literals}
-    return not isinstance(value, (list, dict)) and format_json(value) in node.literals
+    return not isinstance(value, (list, dict)) and write_literal(value) in node.literals
 
 
 def _has_list(node: ListType, value: JsonValue, view: View) -> bool:
@@ -105,7 +105,7 @@ def _has_list(node: ListType, value: JsonValue, view: View) -> bool:
         return False
     if node.max_items is not None and len(value) > node.max_items:
         return False
-    if node.is_unique and len(set(map(format_json, value))) < len(value):
+    if node.is_unique and len(set(map(write_literal, value))) < len(value):
         return False
     return all(has_value(node.item, each, view) for each in value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import accumulate
 
@@ -27,6 +27,7 @@ def format_text(
     stale: Sequence[Acceptance] = (),
     *,
     name: str = "routes.lock",
+    files: Mapping[str, str] | None = None,
     shows_all: bool = False,
 ) -> str:
     """Return findings as text: the gravest in full, all others as a number.
@@ -35,10 +36,11 @@ def format_text(
         findings: what was found, the gravest first.
         stale: accepted findings that accept nothing.
         name: the file that lines are in.
+        files: the file and line of each route, by its title such as `GET /v1/user`.
         shows_all: True for all findings, however many lines they take.
     """
     ordered = sorted(findings, key=lambda each: bool(each.accepted))
-    blocks = [finding_lines(finding, name) for finding in ordered]
+    blocks = [finding_lines(finding, name, files or {}) for finding in ordered]
     room = MOST_LINES - 1 - bool(stale)
     shown = len(blocks)
     if not shows_all and sum(map(len, blocks)) > room:
@@ -67,7 +69,7 @@ def summarize(findings: Sequence[Finding]) -> str:
     return ", ".join(parts)
 
 
-def finding_lines(finding: Finding, name: str) -> list[str]:
+def finding_lines(finding: Finding, name: str, files: Mapping[str, str]) -> list[str]:
     """Return the lines of one finding: what and where, the change, and what to do instead."""
     others = [f"{len(finding.places)} places"] if len(finding.places) > 1 else []
     reach = ", ".join([*others, *finding.versions])
@@ -75,6 +77,18 @@ def finding_lines(finding: Finding, name: str) -> list[str]:
     first = f"{verdict} {finding.rule}: {finding.place}" + (f" ({reach})" if reach else "")
     if finding.accepted or finding.verdict == "compatible":
         return [first]
+    parts = [
+        describe_change(finding),
+        f"{name}:{finding.line}" if finding.line else "",
+        find_file(finding, files),
+    ]
+    advice = f"{finding.advice}, or accept {finding.fingerprint}" if finding.advice else ""
+    lines = [first, "  " + "; ".join(filter(None, parts)), f"  instead: {advice}"]
+    return lines if advice else lines[:2]
+
+
+def describe_change(finding: Finding) -> str:
+    """Return what was and is, and a value that shows the difference; empty if neither is known."""
     parts = [f"{finding.old} -> {finding.new}"] if finding.old or finding.new else []
     if finding.old and not finding.new:
         parts = [f"was {finding.old}"]
@@ -82,11 +96,13 @@ def finding_lines(finding: Finding, name: str) -> list[str]:
         parts = [f"now {finding.new}"]
     if finding.witness:
         parts.append(f"shown by {shorten(finding.witness)}")
-    if finding.line:
-        parts.append(f"{name}:{finding.line}")
-    advice = f"{finding.advice}, or accept {finding.fingerprint}" if finding.advice else ""
-    lines = [first, "  " + "; ".join(parts), f"  instead: {advice}"]
-    return lines if advice else lines[:2]
+    return "; ".join(parts)
+
+
+def find_file(finding: Finding, files: Mapping[str, str]) -> str:
+    """Return the file and line of the route of a finding; empty if it is not known."""
+    titles = (" ".join(place.split(" ")[:2]) for place in finding.places)
+    return next((files[title] for title in titles if title in files), "")
 
 
 def shorten(text: str, most: int = 80) -> str:
@@ -94,13 +110,27 @@ def shorten(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def format_json(findings: Sequence[Finding], stale: Sequence[Acceptance] = ()) -> str:
-    """Return findings as JSON: all attributes, the fingerprint, and the number by verdict."""
+def format_json(
+    findings: Sequence[Finding],
+    stale: Sequence[Acceptance] = (),
+    *,
+    files: Mapping[str, str] | None = None,
+) -> str:
+    """Return findings as JSON: all attributes, the fingerprint, and the number by verdict.
+
+    Args:
+        findings, stale, files: as for `format_text`.
+    """
     counts = Counter(finding.verdict for finding in findings if not finding.accepted)
     report = {
         "summary": {verdict: counts[verdict] for verdict in GRAVITY},
         "findings": [
-            {**asdict(each), "fingerprint": each.fingerprint, "fails": each.is_failure}
+            {
+                **asdict(each),
+                "fingerprint": each.fingerprint,
+                "fails": each.is_failure,
+                "file": find_file(each, files or {}),
+            }
             for each in findings
         ],
         "stale": [asdict(each) for each in stale],

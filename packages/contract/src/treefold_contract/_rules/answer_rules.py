@@ -9,6 +9,8 @@ from treefold_contract._rules.route_change import Change, RoutePair, compare_wor
 from treefold_contract._types.nodes import Alphabet, AnyType, Reference, Side, TypeNode
 
 STREAMS = ("json", "ndjson", "events", "file")
+UNKNOWN = "any"
+"""The media type of an answer of which nothing is known."""
 OFFERS = {"etag": "conditional-dropped", "ranges": "ranges-dropped"}
 
 
@@ -16,7 +18,8 @@ def compare_answers(pair: RoutePair) -> Iterator[Change]:
     """Yield the changes of all that a client is answered."""
     before = {answer.status for answer in pair.old.answers}
     after = {answer.status for answer in pair.new.answers}
-    yield from _compare_statuses(pair, before, after)
+    yield from _compare_ranges(pair, before, after)
+    yield from _compare_statuses(pair, _drop_covered(before, after), _drop_covered(after, before))
     for status in sorted(before & after):
         old = [answer for answer in pair.old.answers if answer.status == status]
         new = [answer for answer in pair.new.answers if answer.status == status]
@@ -27,6 +30,39 @@ def compare_answers(pair: RoutePair) -> Iterator[Change]:
         yield pair.build_change(OFFERS[offer], "offers", offer, side="response")
     for offer in sorted(set(pair.new.offers) - set(pair.old.offers)):
         yield pair.build_change("offer-added", "offers", new=offer, side="response")
+
+
+def _compare_ranges(pair: RoutePair, before: set[str], after: set[str]) -> Iterator[Change]:
+    """Yield the changes between a range of statuses, of which nothing is known, and statuses."""
+    for status in sorted(before - after):
+        if is_range(status) and _list_covered(status, after):
+            yield pair.build_change("type-declared", status, side="response")
+    for status in sorted(after - before):
+        if is_range(status) and _list_covered(status, before):
+            yield pair.build_change("type-forgotten", status, side="response")
+
+
+def _drop_covered(statuses: set[str], others: set[str]) -> set[str]:
+    """Return the statuses without ranges that the other side names, and without those it covers."""
+    named = {
+        status for status in statuses - others if is_range(status) and _list_covered(status, others)
+    }
+    covered = {
+        status
+        for other in others - statuses
+        if is_range(other)
+        for status in _list_covered(other, statuses)
+    }
+    return statuses - named - covered
+
+
+def is_range(status: str) -> bool:
+    """Return True for a range of statuses such as `2XX`: one that the code does not say."""
+    return status.endswith("XX")
+
+
+def _list_covered(status: str, others: set[str]) -> list[str]:
+    return [each for each in others if each[0] == status[0] and not is_range(each)]
 
 
 def is_success(status: str) -> bool:
@@ -56,7 +92,10 @@ def _compare_status(
     before = {answer.media: answer for answer in old}
     after = {answer.media: answer for answer in new}
     removed, added = before.keys() - after.keys(), after.keys() - before.keys()
-    if removed or added:
+    if UNKNOWN in removed | added:
+        rule = "type-declared" if UNKNOWN in removed else "type-forgotten"
+        yield pair.build_change(rule, status, side="response")
+    elif removed or added:
         yield from _compare_media(pair, status, removed, added)
     for media in sorted(before.keys() & after.keys()):
         place = f"{status} {media}".strip()

@@ -11,7 +11,7 @@ from treefold_contract._facts.facts import Lock, RouteFacts, VersionFacts
 from treefold_contract._rules.rule_table import Verdict, fixed_verdict
 from treefold_contract._rules.type_change import TypeChange, TypeLaw
 from treefold_contract._rules.type_comparer import TypeComparer
-from treefold_contract._types.literals import format_json
+from treefold_contract._types.literals import write_literal
 from treefold_contract._types.nodes import Alphabet, Definition, Side, TypeNode, referenced_names
 
 
@@ -146,7 +146,7 @@ class RoutePair:
             side = "response" if side == "request" else "request"
         for each in self.comparison.compare_types(side, alphabet, old, new):
             where = f"{place} {each.pointer}".strip()
-            witness = "" if each.witness is None else format_json(each.witness.value)
+            witness = "" if each.witness is None else write_literal(each.witness.value)
             change = self.build_change(
                 each.rule, where, each.old, each.new, verdict=each.verdict, witness=witness
             )

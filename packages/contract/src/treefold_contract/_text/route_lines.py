@@ -31,7 +31,7 @@ from treefold_contract._text.type_text import (
     write_key,
     write_type,
 )
-from treefold_contract._types.literals import format_json
+from treefold_contract._types.literals import write_literal
 
 PLACES: tuple[Place, ...] = ("path", "query", "header", "cookie", "file")
 WIDTH = 8
@@ -124,7 +124,7 @@ def _write_answer(answer: Answer) -> str:
         write_type(answer.type) if answer.type else "",
     ]
     if answer.problem:
-        words.append(f"= {format_json(answer.problem)}")
+        words.append(f"= {write_literal(answer.problem)}")
     if not answer.is_checked:
         words.append("unchecked")
     return " ".join(filter(None, words))

@@ -39,7 +39,7 @@ Fact: TypeAlias = (
 PLACE_OF_WORD: dict[str, Place] = {place: place for place in PLACES}
 FIELD_PLACES: dict[str, FieldPlace] = {"header": "header", "cookie": "cookie", "event": "event"}
 WORDS = ("operation", "guard", "offers", "subprotocol", "close", "opaque")
-STATUS = re.compile(r"[1-5][0-9][0-9]|default")
+STATUS = re.compile(r"[1-5](?:[0-9][0-9]|XX)|default")
 
 
 @lru_cache(maxsize=16384)

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from treefold_contract._types.literals import format_json, read_literal
+from treefold_contract._types.literals import read_literal, write_literal
 from treefold_contract._types.nodes import (
     AnyType,
     Choice,
@@ -47,7 +47,7 @@ def write_type(node: TypeNode) -> str:
         case AnyType():
             return "any"
         case ForeignType(name):
-            return f"foreign {format_json(name)}"
+            return f"foreign {write_literal(name)}"
         case Scalar():
             return _write_scalar(node)
         case Choice():
@@ -81,7 +81,7 @@ def write_name(name: str) -> str:
 
 def write_key(name: str) -> str:
     """Return the name of a member or an input: plain if it is a word, else JSON."""
-    return name if WORD.fullmatch(name) else format_json(name)
+    return name if WORD.fullmatch(name) else write_literal(name)
 
 
 def check_word(text: str) -> str:
@@ -105,7 +105,7 @@ def _write_scalar(node: Scalar) -> str:
     if (limits.min_length, limits.max_length) != (None, None):
         words.append(f"len {_write_range(limits.min_length, limits.max_length)}")
     if limits.pattern:
-        words.append(f"match {format_json(limits.pattern)}")
+        words.append(f"match {write_literal(limits.pattern)}")
     return " ".join(filter(None, words))
 
 

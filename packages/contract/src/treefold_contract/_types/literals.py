@@ -7,7 +7,7 @@ import json
 from treefold_contract._types.nodes import JsonValue
 
 
-def format_json(value: JsonValue) -> str:
+def write_literal(value: JsonValue) -> str:
     """Return JSON in the one form that locks hold."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
 

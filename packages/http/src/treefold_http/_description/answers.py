@@ -12,7 +12,6 @@ that is validated. A handler that does not declare its response is described by 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +28,7 @@ from treefold_http._responses.lines import (
     find_stream_item_type,
 )
 from treefold_http._responses.response import BODILESS, Response
+from treefold_http._responses.return_types import read_return_annotation
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types import tree
 from treefold_http._types.discriminators import (
@@ -36,7 +36,7 @@ from treefold_http._types.discriminators import (
     list_options_merging_discriminated,
 )
 from treefold_http._types.parameters import EMPTY
-from treefold_http._types.read import ANY, parse_annotation, resolve_annotation
+from treefold_http._types.read import parse_annotation
 from treefold_http.middleware._csrf import CSRF
 
 SUCCESS = "2XX"
@@ -81,12 +81,13 @@ def list_success_answers(described: RouteDescription) -> list[AnswerDescription]
     if model is None or is_event_stream(node):
         status = None if module.status_code is None else str(module.status_code)
         return list(_iter_type_answers(node, status, described))
-    status = module.status_code or _read_literal_tuple_status(node)
+    statuses = [module.status_code] if module.status_code else _list_tuple_statuses(node)
     item = find_declared_item_type(described.handler_function, module.response_model)
     if item is not None and find_stream_item_type(model) is None:
-        return [AnswerDescription(str(status or 200), NDJSON, model)]
+        return [AnswerDescription(str(status or 200), NDJSON, model) for status in statuses]
     return [
         answer
+        for status in statuses
         for option in list_options_merging_discriminated(model)
         # without a status None is documented as 204
         for answer in _iter_type_answers(
@@ -99,19 +100,10 @@ def list_success_answers(described: RouteDescription) -> list[AnswerDescription]
 
 def read_return_type(described: RouteDescription) -> tree.TypeNode:
     """Return the type of the response: the annotation, else EventStream or EMPTY."""
-    handler = described.handler_function
-    try:
-        given = getattr(handler, "__annotations__", None)
-        if given is None or hasattr(handler, "__wrapped__"):
-            given = {"return": inspect.signature(handler).return_annotation}
-        annotation: Any = given.get("return", EMPTY)
-        if annotation is EMPTY and described.reading.events:
-            return parse_annotation(EventStream)
-        kind = inspect.Parameter.KEYWORD_ONLY
-        answer = inspect.Parameter("answer", kind, annotation=annotation)
-        return parse_annotation(resolve_annotation(answer, handler))
-    except Exception:  # the annotation may use a name imported for the type checker only
-        return ANY
+    annotation = read_return_annotation(described.handler_function)
+    if annotation is EMPTY and described.reading.events:
+        return parse_annotation(EventStream)
+    return parse_annotation(annotation)
 
 
 def is_event_stream(node: tree.TypeNode) -> bool:
@@ -123,11 +115,12 @@ def _is_subclass(kind: Any, base: type) -> bool:
     return isinstance(kind, type) and issubclass(kind, base)
 
 
-def _read_literal_tuple_status(node: tree.TypeNode) -> int | None:
+def _list_tuple_statuses(node: tree.TypeNode) -> Sequence[int | None]:
+    """Return the statuses that a tuple in the annotation names; None alone if it names none."""
     if not isinstance(node, tree.TupleType) or len(node.items) < 2:
-        return None
+        return [None]
     codes = _read_literal_values(node.items[1])
-    return int(codes[0]) if len(codes) == 1 and isinstance(codes[0], int) else None
+    return [int(code) for code in codes if isinstance(code, int)] or [None]
 
 
 def _read_literal_values(node: tree.TypeNode) -> tuple[Any, ...]:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, cast
 
-from treefold_http._chains.middleware_chain import check_middleware_entry
+from treefold_http._chains.middleware_chain import WEBSOCKET, check_middleware_entry
 from treefold_http._modules.modules import ModuleSpace
+from treefold_http._responses.held_annotation import resolve_response_model
 from treefold_http._responses.response import check_status
 from treefold_http._wire.aliases import AnyCallable
 from treefold_router import Route
@@ -38,7 +39,7 @@ class HandlerModule:
         timeout: seconds that the handler may take before a 503.
         summary, description, tags, deprecated, operation_id: for the OpenAPI document.
         response_model: the type of the response: documented instead of the return annotation, and
-            enforced on the responses.
+            enforced on the responses. A module may say True, for that annotation.
         responses: status to a text, a type or a table, for the document as well
             (docs/guides/openapi.md).
     """
@@ -74,14 +75,22 @@ _OPTIONS: Mapping[str, type | tuple[type, ...]] = {
 }
 
 
-def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) -> HandlerModule:
+def load_handler(
+    space: ModuleSpace,
+    route: Route,
+    packages: Collection[str],
+    *,
+    holds_annotations: bool = False,
+) -> HandlerModule:
     """Import the file of a route, run its `init()`, and return its checked names.
 
     Args:
         packages: the folders below `Api/` that hold an `__init__.py`.
+        holds_annotations: the setting `response_model`.
 
     Raises:
         HandlerError: when `handler` is missing or an option has a wrong type.
+        InjectionError: for a `response_model = True` without a type that can be held.
         BaseException: any exception of the file itself.
     """
     module, fresh = space.import_file_once("Api", route.effective_file, packages, source=route.file)
@@ -104,7 +113,14 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
         options["middlewares"] = [*options.get("middlewares", ()), kept]
     if options:
         _check_handler_options(options, route.file)
-    return HandlerModule(handler=handler, **options)
+    given = options.pop("response_model", None)
+    if route.method == WEBSOCKET and isinstance(given, bool):
+        raise HandlerError(
+            f"`response_model` in {route.file} must be the type of JSON messages, got {given!r}"
+        )
+    if route.method != WEBSOCKET and (holds_annotations or isinstance(given, bool)):
+        given = resolve_response_model(given, handler, holds_annotations=holds_annotations)
+    return HandlerModule(handler=handler, response_model=given, **options)
 
 
 def _check_handler_options(options: Mapping[str, Any], file: str) -> None:
@@ -137,9 +153,12 @@ def _check_documentation_options(options: Mapping[str, Any], file: str) -> None:
             f"`operation_id` in {file} must consist of letters, digits, '_', '.' and '-', got"
             f" {operation!r}"
         )
-    if _is_plain_value(options.get("response_model")):
-        message = f"`response_model` in {file} must be a type, got {options['response_model']!r}"
-        raise HandlerError(message)
+    model = options.get("response_model")
+    if not isinstance(model, bool) and _is_plain_value(model):
+        raise HandlerError(
+            f"`response_model` in {file} must be a type, or True for the return annotation, got"
+            f" {model!r}"
+        )
     responses: Mapping[Any, Any] = options.get("responses", {})
     for status, said in responses.items():
         if isinstance(status, bool) or not _status_key(str(status)):
@@ -202,7 +221,7 @@ def _run_init(module: ModuleType) -> None:
 
 def _check_option_type(value: Any, name: str, kind: type | tuple[type, ...], file: str) -> None:
     # `max_body = True` is an int to `isinstance`
-    if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
+    if isinstance(value, kind) and (kind in (bool, object) or not isinstance(value, bool)):
         return
     wanted = kind.__name__ if isinstance(kind, type) else " or ".join(k.__name__ for k in kind)
     raise HandlerError(f"`{name}` in {file} must be {wanted}, got {value!r}")

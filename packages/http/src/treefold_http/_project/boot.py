@@ -301,7 +301,7 @@ def load_route_middlewares(app: ProjectRuntime, table: RouteTable, route: Route)
     """
     space = ModuleSpace.get_or_create_space(app.root)
     space.versions.layers = table.layers
-    module = _load_handler_or_failure(space, route, table.packages, Findings(str(space.root)))
+    module = _load_handler_or_failure(app, space, route, table.packages, Findings(str(space.root)))
     return module.middlewares if isinstance(module, HandlerModule) else ()
 
 
@@ -318,7 +318,10 @@ def _load_handlers(
     The former routes register what a process has once, and the latter must add nothing to it.
     """
     if not table.layers.chains:
-        return {r: _load_handler_or_failure(space, r, table.packages, findings) for r in routes}
+        return {
+            route: _load_handler_or_failure(app, space, route, table.packages, findings)
+            for route in routes
+        }
     from treefold_http._modules.inherited import InheritanceGuard
 
     found: dict[Route, HandlerModule | BrokenFile] = {}
@@ -327,17 +330,22 @@ def _load_handlers(
             space.guard = InheritanceGuard(space, [*app.installed, *files.extensions])
         for route in routes:
             if (route.version in table.layers.chains) is inherits:
-                found[route] = _load_handler_or_failure(space, route, table.packages, findings)
+                found[route] = _load_handler_or_failure(app, space, route, table.packages, findings)
     return {route: found[route] for route in routes}
 
 
 def _load_handler_or_failure(
-    space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
+    app: ProjectRuntime,
+    space: ModuleSpace,
+    route: Route,
+    packages: Collection[str],
+    findings: Findings,
 ) -> HandlerModule | BrokenFile:
     if (known := findings.find_known_failure(route.effective_file)) is not None:
         return known
     try:
-        return load_handler(space, route, packages)
+        holds = app.settings.response_model
+        return load_handler(space, route, packages, holds_annotations=holds)
     except KeyboardInterrupt:
         raise  # Ctrl-C at the terminal ends the boot
     except BaseException as error:

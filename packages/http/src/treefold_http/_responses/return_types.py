@@ -11,7 +11,7 @@ import collections.abc
 import datetime
 import decimal
 import uuid
-from inspect import Parameter
+from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, cast
 
@@ -62,6 +62,19 @@ def check_return_type(handler: AnyCallable, response_model: Any = None) -> tree.
             '{"value": ...}, a text with str(...), or Response.json(...), and annotate that'
         )
     return annotated
+
+
+def read_return_annotation(handler: AnyCallable) -> Any:
+    """Return the resolved return annotation; EMPTY without one, or if a name in it is unknown."""
+    try:
+        given = getattr(handler, "__annotations__", None)
+        if given is None or hasattr(handler, "__wrapped__"):
+            given = {"return": signature(handler).return_annotation}
+        annotation: Any = given.get("return", EMPTY)
+        answer = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
+        return resolve_annotation(answer, handler)
+    except Exception:  # the annotation may use a name imported for the type checker only
+        return EMPTY
 
 
 def _may_have_return_annotation(handler: AnyCallable) -> bool:

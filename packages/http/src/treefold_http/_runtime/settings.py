@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from treefold_http._runtime.boot_report import SettingsError
+from treefold_http._runtime.contract_settings import ContractSettings
 from treefold_http._runtime.dotenv import read_dotenv
 from treefold_http._runtime.serve_settings import SERVE_PREFIX, ServeSettings
 from treefold_http._runtime.threads import LIMIT
@@ -36,7 +37,12 @@ ADDRESS_VARIABLES = {
 """Settings that map aliases to addresses, and the variable that sets their `default`."""
 _SECRETS = ("secret_key", "secret_key_fallbacks", "redis_url")
 """Settings that no message shows."""
-_TABLES = (*ADDRESS_VARIABLES, "app", "serve", "silenced")
+_SECTIONS: Mapping[str, type[ContractSettings] | type[ServeSettings]] = {
+    "contract": ContractSettings,
+    "serve": ServeSettings,
+}
+"""Settings that are tables with settings of their own."""
+_TABLES = (*ADDRESS_VARIABLES, *_SECTIONS, "app", "silenced")
 """Settings that are tables: no variable of their name sets them."""
 APP_PREFIX = "TREEFOLD_APP__"
 """Begins the variable of a setting of the project's own; two, because `TREEFOLD_APP_DIR` is one of
@@ -91,6 +97,8 @@ class Settings:
         log_format: `text` or `json`.
         log_level: the least level that is written, such as `INFO`.
         sensitive_words: words of keys whose values the log masks too, such as `kundennummer`.
+        response_model: hold every handler to its return annotation, where that can be checked; a
+            handler module may say `response_model = False`.
         max_body: the most bytes of a request body, except that a multipart form may have 32 MiB; a
             handler module's `max_body` wins over both.
         limit_concurrency: the most requests that one process works on; above it the server answers
@@ -111,6 +119,7 @@ class Settings:
         worker_threads: the most plain functions, such as sync handlers, that run at once.
         job_log_days: how long `treefold worker` keeps the steps of jobs that have ended; 0 is for
             ever.
+        contract: settings of the lock of the API; the table `[contract]`.
         serve: settings of the server `treefold serve`; the table `[serve]`.
         silenced: findings of `check --deploy` that it leaves out, each with the reason; the table
             `[silenced]`.
@@ -133,6 +142,7 @@ class Settings:
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
     sensitive_words: tuple[str, ...] = ()
+    response_model: bool = False
     max_body: int = 1024 * 1024
     limit_concurrency: int = 1000
     grace: float = 20.0
@@ -147,6 +157,7 @@ class Settings:
     caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     worker_threads: int = LIMIT
     job_log_days: int = 30
+    contract: ContractSettings = field(default_factory=ContractSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
     silenced: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     app: Mapping[str, Any] = field(default_factory=lambda: _NO_DATABASES)
@@ -292,18 +303,19 @@ def _read_settings_files(app_dir: Path) -> dict[str, Any]:
             table = _find_table(_read_toml(app_dir / name), path, name)
             if "test" in table:
                 table = _flatten_test_table(table, ".".join((*path, "test")), name)
-            if (serve := table.get("serve")) is not None:
-                serve = _validate_serve_table(serve, ".".join((*path, "serve")), name)
-                values["serve"] = {**values.get("serve", {}), **serve}
-                table = {key: value for key, value in table.items() if key != "serve"}
+            for section, kind in _SECTIONS.items():
+                if (content := table.get(section)) is not None:
+                    content = _validate_section(content, kind, ".".join((*path, section)), name)
+                    values[section] = {**values.get(section, {}), **content}
+            table = {key: value for key, value in table.items() if key not in _SECTIONS}
             values |= {key: _check_setting(key, value, types, name) for key, value in table.items()}
     return values
 
 
-def _validate_serve_table(table: object, name: str, file: str) -> dict[str, Any]:
+def _validate_section(table: object, kind: type, name: str, file: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise SettingsError(f"{name!r} in {file} must be a table; write [{name}]")
-    types = typing.get_type_hints(ServeSettings)
+    types = typing.get_type_hints(kind)
     content = cast("dict[str, Any]", table)
     where = f"[{name}] of {file}"
     return {k: _check_setting(k, value, types, where) for k, value in content.items()}
@@ -393,8 +405,11 @@ def _check_setting(name: str, value: Any, types: Mapping[str, Any], source: str)
         near = difflib.get_close_matches(name, types, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(types)}"
         raise SettingsError(f"Unknown setting {name!r} in {source}; {hint}")
-    if (wanted := types[name]) is ServeSettings:
-        return value if isinstance(value, ServeSettings) else _build_serve_settings(value, source)
+    wanted = types[name]
+    if wanted is _SECTIONS.get(name):
+        if isinstance(value, wanted):
+            return value
+        return wanted(**_validate_section(value, wanted, name, source))
     kinds = _list_accepted_types(wanted)
     if typing.get_origin(wanted) is Literal:
         good = value in typing.get_args(wanted)
@@ -413,10 +428,6 @@ def _check_setting(name: str, value: Any, types: Mapping[str, Any], source: str)
     return value
 
 
-def _build_serve_settings(value: object, source: str) -> ServeSettings:
-    return ServeSettings(**_validate_serve_table(value, "serve", source))
-
-
 def _is_string_mapping(value: object) -> bool:
     if not isinstance(value, Mapping):
         return False
@@ -430,6 +441,8 @@ def _make_wrong_value_error(name: str, value: Any, wanted_type: Any, source: str
         return SettingsError(text)
     if name == "silenced":
         return SettingsError(f'Setting silenced in {source} must be a table of finding = "reason"')
+    if name == "severity":
+        return SettingsError(f'Setting severity in {source} must be a table of rule = "verdict"')
     if name == "app":
         return SettingsError(f"Setting app in {source} must be a table; write [app]")
     shown_value = "a value of a wrong type" if name in _SECRETS else format_toml_value(value)

@@ -197,6 +197,9 @@ def _read_pydantic_members(kind: Any) -> Iterator[tree.Member]:
     for name, field in fields.items():
         alias = field.validation_alias or field.alias or name
         markers = tuple(field.metadata)
+        if isinstance(field.discriminator, str):
+            make_marker: Any = importlib.import_module("pydantic").Discriminator
+            markers = *markers, make_marker(field.discriminator)
         has_default = not field.is_required() and field.default_factory is None
         yield tree.Member(
             name=name,

@@ -1,0 +1,148 @@
+"""The named types of an API while its facts are made: records, enums and `type` statements.
+
+A reference holds a key until all types are known, since a name depends on the other types of that
+name. `read` then gives each its name, and returns the definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from treefold_contract import (
+    Definition,
+    ListType,
+    MapType,
+    Record,
+    Reference,
+    Side,
+    TupleType,
+    TypeNode,
+    UnionType,
+    without_input_rules,
+)
+from treefold_http._description.class_origin import ClassOrigin
+
+
+@dataclass(slots=True)
+class NamedType:
+    """One named type.
+
+    Attributes:
+        key: the text that references hold until it has a name.
+        base: the name of its class.
+        origin: where that is defined.
+        views: its definitions in bodies and in answers.
+    """
+
+    key: str
+    base: str
+    origin: ClassOrigin
+    views: dict[Side, Definition] = field(default_factory=dict[Side, Definition])
+
+    @property
+    def shape(self) -> tuple[Definition | None, Definition | None]:
+        """The two definitions, of which one is enough where they differ in rules of input only."""
+        request, response = self.views.get("request"), self.views.get("response")
+        if request is not None and response in (None, without_input_rules(request)):
+            return request, None
+        return request, response
+
+
+class NamedTypes:
+    """Collects the named types of an API, each once."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, NamedType] = {}
+        self._keys: dict[Hashable, str] = {}
+
+    def refer(
+        self,
+        identity: Hashable,
+        base: str,
+        defined: Any,
+        side: Side,
+        build: Callable[[], Definition],
+    ) -> Reference:
+        """Return a reference to a type, which is built at the first one.
+
+        Args:
+            identity: tells it from all other types.
+            base: the name of its class.
+            defined: the class, or any object that says where it is defined.
+            side: of the request or of the response.
+            build: returns its definition on that side; it may refer to the type itself.
+        """
+        key = self._keys.setdefault(identity, f"K{len(self._keys)}")
+        known = self.types.setdefault(key, NamedType(key, base, ClassOrigin(defined)))
+        if side not in known.views:
+            known.views[side] = Record(())  # a place holder: `build` may come here again
+            known.views[side] = build()
+        return Reference(key)
+
+    def find_reachable(self, roots: Iterable[TypeNode]) -> set[str]:
+        """Return the keys of the types that some types refer to, at any depth."""
+        found: set[str] = set()
+        waiting = [key for root in roots for key in iter_references(root)]
+        while waiting:
+            key = waiting.pop()
+            if key in found:
+                continue
+            found.add(key)
+            for view in self.types[key].views.values():
+                waiting += iter_references(view)
+        return found
+
+
+def iter_references(node: Definition) -> Iterator[str]:
+    """Yield the names that a type refers to, without those of its definitions."""
+    if isinstance(node, Reference):
+        yield node.name
+    for inner in _list_inner_types(node):
+        yield from iter_references(inner)
+
+
+def _list_inner_types(node: Definition) -> tuple[TypeNode, ...]:
+    match node:
+        case ListType():
+            return (node.item,)
+        case TupleType():
+            return node.items
+        case MapType():
+            return node.key, node.value
+        case UnionType():
+            return node.options
+        case Record():
+            return tuple(member.type for member in node.members)
+        case _:
+            return ()
+
+
+def rename_references(node: TypeNode, names: Mapping[str, str]) -> TypeNode:
+    """Return a type whose references have other names."""
+    match node:
+        case Reference():
+            return Reference(names[node.name])
+        case ListType():
+            return replace(node, item=rename_references(node.item, names))
+        case TupleType():
+            return TupleType(tuple(rename_references(each, names) for each in node.items))
+        case MapType():
+            key, value = (rename_references(each, names) for each in (node.key, node.value))
+            return MapType(key, value)
+        case UnionType():
+            options = tuple(rename_references(each, names) for each in node.options)
+            return replace(node, options=options)
+        case _:
+            return node
+
+
+def rename_in_definition(definition: Definition, names: Mapping[str, str]) -> Definition:
+    """Return a definition whose references have other names."""
+    if not isinstance(definition, Record):
+        return rename_references(definition, names)
+    members = tuple(
+        replace(member, type=rename_references(member.type, names)) for member in definition.members
+    )
+    return replace(definition, members=members)

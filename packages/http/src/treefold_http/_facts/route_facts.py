@@ -1,0 +1,70 @@
+"""The facts of one route, of its description."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treefold_contract import Deprecation, RouteFacts, Segment
+from treefold_http._description.routes import RouteDescription
+from treefold_http._facts.access import (
+    iter_limits,
+    list_credentials,
+    list_guards,
+    select_scoped_entries,
+)
+from treefold_http._facts.answers import AnswerReader, iter_offers
+from treefold_http._facts.inputs import list_bodies, list_inputs, read_path_types
+from treefold_http._facts.named_types import NamedTypes
+from treefold_http._plans.plans import WEBSOCKET
+from treefold_router import parameter_name, segment_of
+
+
+def build_route_facts(
+    described: RouteDescription, named: NamedTypes, project_middlewares: Sequence[Any]
+) -> RouteFacts:
+    """Return the facts of a route; references in them hold the keys of `named`."""
+    module, is_socket = described.module, described.route.method == WEBSOCKET
+    answers = AnswerReader(described, named)
+    entries = select_scoped_entries(described, project_middlewares)
+    found = [] if is_socket else answers.list_answers()
+    return RouteFacts(
+        described.route.method,
+        _build_path(described, named),
+        operation=module.operation_id or "",
+        deprecation=Deprecation() if module.deprecated else None,
+        auth=tuple(list_credentials(described)),
+        guards=tuple(list_guards(entries)),
+        is_opaque=_reads_connection(described),
+        inputs=tuple(list_inputs(described, named)),
+        bodies=() if is_socket else tuple(list_bodies(described, named)),
+        limits=tuple(iter_limits(described, entries)),
+        answers=tuple(found),
+        fields=tuple(answers.list_fields(found)),
+        offers=tuple(iter_offers(described)),
+        messages=tuple(answers.list_messages()) if is_socket else (),
+    )
+
+
+def _build_path(described: RouteDescription, named: NamedTypes) -> tuple[Segment, ...]:
+    types = read_path_types(described, named)
+    names = iter(described.route.parameters)
+    segments = [Segment(described.route.version)]
+    for folder in described.route.file.split("/")[1:-1]:
+        if parameter_name(folder) is None:
+            segments.append(Segment(segment_of(folder)))
+            continue
+        name = next(names)
+        segments.append(
+            Segment(name, True, types[name]) if name in types else Segment(name, is_parameter=True)
+        )
+    return tuple(segments)
+
+
+def _reads_connection(described: RouteDescription) -> bool:
+    """Return True if the handler takes the request: what it reads there is not known."""
+    if described.route.method == WEBSOCKET:
+        return False
+    return described.contract.is_opaque or any(
+        each.source == "connection" for each in described.contract.arguments
+    )
