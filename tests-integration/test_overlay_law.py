@@ -4,6 +4,7 @@ Random projects, each beside its copies on the disk: every place and method give
 `hatch run overlays` runs 300 of them.
 """
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from overlay_trees.random_tree import RandomTree, draw_tree
 
 from treefold import Application, TestClient
 from treefold_http import BootError
+from treefold_http.openapi import openapi_document
 from treefold_router import METHODS, RouterError, RouteTable
 
 TREES = int(os.environ.get("TREEFOLD_OVERLAY_TREES", "30"))
@@ -22,7 +24,7 @@ VALUES = ("x1", "me")
 
 @pytest.fixture(params=range(TREES))
 def tree(request: pytest.FixtureRequest, tmp_path: Path) -> RandomTree:
-    return draw_tree(tmp_path / "layers", request.param)
+    return draw_tree(tmp_path / "layers" / "shop", request.param)
 
 
 def test_a_version_that_inherits_answers_as_its_copy(tree: RandomTree, tmp_path: Path) -> None:
@@ -32,7 +34,7 @@ def test_a_version_that_inherits_answers_as_its_copy(tree: RandomTree, tmp_path:
         with pytest.raises(BootError, match=r"v77|inherit from each other"):
             Application(tree.root).boot()
         return
-    copies, plain = tmp_path / "copies", tmp_path / "plain"
+    copies, plain = tmp_path / "copies" / "shop", tmp_path / "plain" / "shop"
     copy_project(tree.root, copies, tree.bases, tree.unserved)
     for root in (copies, plain):  # where no version is served
         (root / "Api").mkdir(parents=True, exist_ok=True)
@@ -79,7 +81,10 @@ def yield_paths(table: RouteTable) -> Iterator[str]:
 def ask(root: Path, paths: Iterable[str]) -> dict[tuple[str, str], object]:
     """Return status, fields and body of every method at every path."""
     answers: dict[tuple[str, str], object] = {}
-    with TestClient(Application(root, default_version="latest")) as client:
+    app = Application(root, default_version="latest")
+    with TestClient(app) as client:
+        for version in app.table.versions:
+            answers["OPENAPI", f"/{version}"] = json.dumps(openapi_document(app, version))
         for path in paths:
             for method in METHODS:
                 answer = client.request(method, path, headers={"x-request-id": "one"})

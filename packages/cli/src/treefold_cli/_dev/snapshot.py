@@ -156,7 +156,9 @@ def needs_scan(path: str, include: Sequence[str] = ()) -> bool:
     name = os.path.basename(path)
     if os.path.basename(os.path.dirname(path)) in _IGNORED_FOLDERS or name in _IGNORED_FOLDERS:
         return False
-    return _is_watched_name(name, "") or "." not in name or is_included(path, include)
+    if _is_watched_name(name, "") or _describes_version(name):
+        return True
+    return "." not in name or is_included(path, include)
 
 
 def is_included(path: str, include: Sequence[str]) -> bool:
@@ -177,6 +179,11 @@ def _split_name_and_folder(path: str) -> tuple[str, str]:
     return name, folder + slash
 
 
+def _describes_version(name: str) -> bool:
+    """Return True for the settings of a version, and for a mark of what it does not inherit."""
+    return name == "version.toml" or (name.endswith(".gone") and not name.startswith("."))
+
+
 def _list_folder(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as listing:
@@ -194,6 +201,8 @@ def _is_watched_name(name: str, prefix: str, include: Sequence[str] = ()) -> boo
     if not prefix and name in _ROOT_FILES:
         return True
     if name.endswith(_CODE) and not name.startswith("."):
+        return True
+    if prefix.startswith("Api/") and _describes_version(name):
         return True
     return is_included(prefix + name, include)
 

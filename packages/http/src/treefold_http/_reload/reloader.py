@@ -28,6 +28,7 @@ from treefold_http._reload.later_imports import (
     choose_modules_to_import_later,
     import_at_first_use,
 )
+from treefold_http._reload.layer_changes import find_modules_of_changes, update_package_paths
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
 from treefold_http._reload.outcome import Reloaded, RestartNeeded, build_reload_report
@@ -48,10 +49,11 @@ from treefold_http._reload.restart import (
 )
 from treefold_http._reload.search_path import find_sys_path_modules, remove_bytecode, without_broken
 from treefold_http._reload.time_limit import ImportTimeout, limit_import_time
-from treefold_http._runtime.boot_report import BrokenFile
+from treefold_http._runtime.boot_report import BootError, BrokenFile
 from treefold_http._runtime.settings import Settings
 from treefold_http._wire.interpreter import hide_running_loop
 from treefold_logging import get_logger
+from treefold_router import RouterError
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
@@ -236,6 +238,20 @@ class Reloader:
     def _build_project(
         self, changed: Collection[str], wanted: frozenset[str], excluded: ExcludedChanges
     ) -> Reloaded | None:
+        versions, layers = self._space.versions, self._app.project.table.layers
+        try:
+            outcome = self._build_changed_project(changed, wanted, excluded)
+        except BaseException:
+            if versions.layers is not layers:
+                inheriting = {*layers.chains, *versions.layers.chains}
+                versions.layers = layers
+                update_package_paths(self._space.find_loaded_modules(), versions, inheriting)
+            raise
+        return outcome
+
+    def _build_changed_project(
+        self, changed: Collection[str], wanted: frozenset[str], excluded: ExcludedChanges
+    ) -> Reloaded | None:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
         index = self._index
@@ -243,10 +259,11 @@ class Reloader:
         # copies: swapped modules leave the index before their files are reported
         loaded, imports = dict(index.loaded), dict(index.imports)
         graph = ModuleGraph(index, self._collect_extension_module_groups())
+        moved = self._find_modules_of_layers(loaded)
         # a module that waited is imported beside what has failed: a save tries that again
-        tried = wanted or self._failed
+        tried = wanted or self._failed | moved
         plan = graph.plan_reload(self._pending, tried, excluded.names)
-        later = self._choose_modules_to_import_later(plan, wanted, excluded)
+        later = self._choose_modules_to_import_later(plan, wanted, excluded) - moved
         plan = replace(plan, stale=plan.stale - later)
         for name in plan.stale:
             if is_compiled(loaded[name]):
@@ -323,6 +340,26 @@ class Reloader:
             return frozenset()
         saved = {path_to_module_name(file) for file in self._pending} | self._failed
         return choose_modules_to_import_later(plan.stale, saved, self._app.project, self._index)
+
+    def _find_modules_of_layers(self, loaded: Mapping[str, ModuleType]) -> frozenset[str]:
+        """Return the modules of versions that inherit whose file has changed, or is another one.
+
+        The files are those after the change from here on, for every import of this reload.
+        """
+        former, versions = self._app.project.table.layers, self._space.versions
+        changed = self._find_new_or_gone_api_files()
+        if not former.chains and not any(name.endswith("/version.toml") for name in changed):
+            return frozenset()
+        try:
+            versions.layers = self._app.project.table.rescan(changed).layers
+        except RouterError as error:
+            raise BootError(str(error)) from error
+        inheriting = {*former.chains, *versions.layers.chains}
+        update_package_paths(loaded, versions, inheriting)
+        found = find_modules_of_changes(
+            self._pending, loaded, versions, former=former, layers=versions.layers
+        )
+        return frozenset(found)
 
     def _select_untried_failures(
         self, plan: ReloadPlan, wanted: frozenset[str], excluded: ExcludedChanges

@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
+from types import ModuleType
 
 from treefold_http._modules.modules import folder_to_package_name
+from treefold_http._modules.source_loader import SourceLoader
 from treefold_logging import get_logger
 
 _FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules"})
@@ -38,9 +40,17 @@ def find_sys_path_modules(root: Path, files: Iterable[str]) -> dict[str, str]:
             inside = path.startswith(prefix)
             file = paths.get(path if inside else os.path.realpath(path))
             # a name that follows from the path belongs to the project's loader, and is swapped
-            if file is not None and name != folder_to_package_name(_strip_module_suffix(file)):
+            if file is not None and not _is_project_module(name, module, file):
                 found[file] = name
     return found
+
+
+def _is_project_module(name: str, module: ModuleType, file: str) -> bool:
+    if name == folder_to_package_name(_strip_module_suffix(file)):
+        return True
+    loader = getattr(module, "__loader__", None)
+    # the file of a base, as a module of a version that inherits it
+    return isinstance(loader, SourceLoader) and bool(loader.base)
 
 
 def _strip_module_suffix(file: str) -> str:
