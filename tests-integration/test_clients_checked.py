@@ -21,8 +21,16 @@ from test_client_types import ROUTES, TYPES, VERSIONS
 from typescript_compiler import fetch_compiler, run_compiler
 
 from treefold_contract import (
+    Answer,
+    Body,
+    Definition,
+    ListType,
     Lock,
+    Member,
+    Record,
+    Reference,
     RouteFacts,
+    Scalar,
     Segment,
     read_lock,
     write_python_client,
@@ -186,7 +194,39 @@ def read_rows() -> Lock:
 def list_locks() -> dict[str, Lock]:
     versions = read_lock(HEAD + VERSIONS)
     hostile = Lock(tuple(route for seed in HOSTILE for route in move_routes(seed)))
-    return {"rows": read_rows(), "versions": versions, "shop": read_lock(SHOP), "hostile": hostile}
+    return {
+        "rows": read_rows(),
+        "versions": versions,
+        "shop": read_lock(SHOP),
+        "hostile": hostile,
+        "names": build_named_types(),
+    }
+
+
+NAMES = (
+    *("Client", "Call", "Ok", "Err", "Other", "Problem", "ApiError", "Place", "Socket", "Key"),
+    *("AsyncClient", "Stream", "Answer", "Async", "operation", "overload", "deprecated", "httpx"),
+    *("Any", "Literal", "TypedDict", "int", "str", "list", "dict", "object", "bool", "type"),
+    *("Promise", "Response", "Blob", "AsyncIterable", "Array", "Record", "string", "number"),
+    *("class", "None", "interface", "unknown", "Größe", "User@v2", "User_v2", "user.v2", "_x"),
+    *("__init__", "XGet", "X", "ServerEvent", "FileContent", "Self", "connect"),
+)
+
+
+def build_named_types() -> Lock:
+    """Return a lock whose types have names that mean something to a language or a client."""
+    definitions: dict[str, Definition] = {}
+    routes: list[RouteFacts] = []
+    for name, other in zip(NAMES, (*NAMES[1:], NAMES[0]), strict=True):
+        default = Member("number", Scalar("int"), default="1")
+        definitions[name] = Record((Member("other", ListType(Reference(other))), default))
+        path = (Segment("x"), Segment(name))
+        answers = (Answer("200", "json", Reference(name)),)
+        routes += [
+            RouteFacts("GET", path, answers=answers),
+            RouteFacts("POST", path, bodies=(Body("json", Reference(name)),), answers=answers),
+        ]
+    return Lock(tuple(routes), definitions=definitions)
 
 
 def move_routes(seed: int) -> list[RouteFacts]:

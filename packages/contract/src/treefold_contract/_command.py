@@ -16,8 +16,8 @@ from pathlib import Path
 from treefold_contract.__about__ import __version__
 from treefold_contract._clients.client_files import (
     LANGUAGES,
-    find_stale_files,
-    update_files,
+    find_stale_client_files,
+    update_client_files,
     write_client,
 )
 from treefold_contract._errors import LockError
@@ -126,10 +126,10 @@ def run_client(options: argparse.Namespace) -> int:
     lock = read_lock(read_file(options.lock))
     files = write_client(options.language, lock, name=options.name, version=options.only)
     if not options.check:
-        written = update_files(options.out, files)
+        written = update_client_files(options.out, files)
         print("\n".join(f"wrote: {path}" for path in written) or "nothing to write")
         return 0
-    stale = find_stale_files(options.out, files)
+    stale = find_stale_client_files(options.out, files)
     for path in stale:
         print(f"stale: {path}; write it again without --check")
     return int(bool(stale))

@@ -29,20 +29,20 @@ def write_client(
     return LANGUAGES[language](lock, words, name=name, version=version)
 
 
-def find_stale_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
+def find_stale_client_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Return the files of a client that are missing or differ, in order."""
     paths = {folder / name: text.encode() for name, text in files.items()}
     return [path for path in sorted(paths) if read_bytes(path) != paths[path]]
 
 
-def update_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
+def update_client_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Write the files that differ; return their paths.
 
     Raises:
         LockError: a file was not written by this package; then nothing is written.
         OSError: a file cannot be written.
     """
-    stale = find_stale_files(folder, files)
+    stale = find_stale_client_files(folder, files)
     for path in stale:
         check_owner(path)
     for path in stale:

@@ -10,6 +10,8 @@ from treefold_contract._clients.places import Place
 from treefold_contract._clients.type_names import Names
 from treefold_contract._errors import LockError
 
+ROOT = "Client"
+"""The name of the root, which the runtimes say."""
 CLIENT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -27,7 +29,7 @@ def check_client_name(name: str, *, is_module: bool = False) -> None:
 
 def name_places(root: Place, names: Names) -> Mapping[int, str]:
     """Return the name of the type of each place, by the identity of the place."""
-    names.taken.discard("Client")
+    names.taken.discard(ROOT)
     found: dict[int, str] = {}
     for place in root.walk():
         words = [
@@ -35,5 +37,5 @@ def name_places(root: Place, names: Names) -> Mapping[int, str]:
             for segment in place.path
             for word in re.findall(r"[A-Za-z0-9]+", segment.text)
         ]
-        found[id(place)] = names.claim("".join(words) or ("Place" if place.path else "Client"))
+        found[id(place)] = names.claim("".join(words) or ("Place" if place.path else ROOT))
     return found

@@ -11,23 +11,27 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
-from treefold_contract._clients.place_names import check_client_name, name_places
+from treefold_contract._clients.place_names import ROOT, check_client_name, name_places
 from treefold_contract._clients.places import METHODS, Place, build_places
 from treefold_contract._clients.python_operations import OperationWriter
 from treefold_contract._clients.python_types import PythonTypes, is_name, write_text
 from treefold_contract._clients.type_names import Names, list_declared, name_types
 from treefold_contract._clients.words import (
     NO_WORDS,
+    RouteTexts,
     Words,
-    describe_deprecation,
-    list_lines,
     read_runtime,
 )
 from treefold_contract._facts.facts import Lock, RouteFacts
 
 ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*")
 SPECIAL = frozenset(("socket", *(method.lower() for method in METHODS)))
+BUILTINS = (
+    *("BaseException", "Exception", "bool", "bytes", "dict", "float", "int", "list", "object"),
+    *("property", "str", "tuple", "type"),
+)
 CALLS = {
     "operation": ("Call", "_Data", "_Result"),
     "list_operation": ("ListCall", "_Data", "_Result"),
@@ -53,13 +57,13 @@ def write_python_client(
     check_client_name(name, is_module=True)
     root = build_places(lock, version)
     prelude = read_runtime("prelude.pyi.txt")
-    declared = re.findall(r"^(?:class |def )?(\w+)\b(?=[(:]| =)", prelude, re.MULTILINE)
-    imported = re.findall(r"\b[A-Z]\w+|\b[a-z]+\b", prelude[: prelude.index("_P =")])
-    names = Names([*keyword.kwlist, *declared, *imported, "Client", "FileContent"])
+    names = Names(list_taken())
     type_names = name_types(root, lock.definitions, names)
     types = PythonTypes(lock.definitions, type_names)
     place_names = name_places(root, names)
-    writer = PlaceWriter(lock, words, OperationWriter(lock, types, names), place_names, names)
+    writer = PlaceWriter(
+        RouteTexts(lock, words), OperationWriter(lock, types, names), place_names, names
+    )
     places = [writer.write_place(place) for place in root.walk()]
     definitions = [types.write_definition(*each) for each in list_declared(type_names)]
     parts = [prelude, *writer.deprecated.values(), *places, *writer.operations.tables, *definitions]
@@ -70,19 +74,26 @@ def write_python_client(
     }
 
 
+@cache
+def list_taken() -> frozenset[str]:
+    """Return the names that the stub of every client has, and the keywords."""
+    prelude = read_runtime("prelude.pyi.txt")
+    declared = re.findall(r"^(?:class |def )?(\w+)\b(?=[(:]| =)", prelude, re.MULTILINE)
+    imported = re.findall(r"\b[A-Za-z]\w+", prelude[: prelude.index("_P =")])
+    return frozenset((ROOT, *keyword.kwlist, *BUILTINS, *declared, *imported))
+
+
 class PlaceWriter:
     """Writes the classes of places."""
 
     def __init__(
         self,
-        lock: Lock,
-        words: Words,
+        texts: RouteTexts,
         operations: OperationWriter,
         place_names: Mapping[int, str],
         names: Names,
     ) -> None:
-        self.lock = lock
-        self.words = words
+        self.texts = texts
         self.operations = operations
         self.place_names = place_names
         self.names = names
@@ -138,11 +149,11 @@ class PlaceWriter:
     def write_method(self, route: RouteFacts, owner: str) -> Iterator[str]:
         """Yield the lines of one method of a place."""
         decorator, function = self.operations.write_operation(route, owner)
-        deprecation = describe_deprecation(route, self.lock, self.words)
+        deprecation = self.texts.describe_deprecation(route)
         if deprecation:
             decorator = self.find_deprecated(decorator, deprecation)
         yield f"    @{decorator}"
-        lines = list(list_lines(route, self.words))
+        lines = list(self.texts.list_lines(route))
         if len(lines) == 1:
             yield f"    def {function}: ..."
             return

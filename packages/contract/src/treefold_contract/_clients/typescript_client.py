@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
-from treefold_contract._clients.place_names import check_client_name, name_places
+from treefold_contract._clients.place_names import ROOT, check_client_name, name_places
 from treefold_contract._clients.places import Place, build_places
 from treefold_contract._clients.type_names import Names, list_declared, name_types
 from treefold_contract._clients.typescript_operations import OperationWriter
 from treefold_contract._clients.typescript_types import TypeScriptTypes, write_property
 from treefold_contract._clients.words import (
     NO_WORDS,
+    RouteTexts,
     Words,
-    describe_deprecation,
-    list_lines,
     read_runtime,
 )
 from treefold_contract._facts.facts import Lock, RouteFacts
@@ -58,29 +58,35 @@ def write_typescript_client(
     """
     check_client_name(name)
     root = build_places(lock, version)
-    prelude = read_runtime("prelude.d.ts")
-    declared = re.findall(r"^export (?:interface|type|class|function) (\w+)", prelude, re.MULTILINE)
-    names = Names([*RESERVED, *declared, "Client"])
+    names = Names(RESERVED | list_taken())
     type_names = name_types(root, lock.definitions, names)
     types = TypeScriptTypes(lock.definitions, type_names)
     declarations = [types.write_definition(*each) for each in list_declared(type_names)]
-    writer = PlaceWriter(lock, words, OperationWriter(lock, types), name_places(root, names))
+    writer = PlaceWriter(
+        RouteTexts(lock, words), OperationWriter(lock, types), name_places(root, names)
+    )
     places = [writer.write_place(place) for place in root.walk()]
     return {
-        f"{name}.d.ts": "\n".join([prelude, *places, *declarations]) + "\n",
+        f"{name}.d.ts": "\n".join([read_runtime("prelude.d.ts"), *places, *declarations]) + "\n",
         f"{name}.js": read_runtime("client.js"),
         STREAMS: read_runtime(STREAMS),
     }
+
+
+@cache
+def list_taken() -> frozenset[str]:
+    """Return the names that the types of every client have."""
+    declaration = re.compile(r"^export (?:interface|type|class|function) (\w+)", re.MULTILINE)
+    return frozenset((ROOT, *declaration.findall(read_runtime("prelude.d.ts"))))
 
 
 class PlaceWriter:
     """Writes the interfaces of places."""
 
     def __init__(
-        self, lock: Lock, words: Words, operations: OperationWriter, names: Mapping[int, str]
+        self, texts: RouteTexts, operations: OperationWriter, names: Mapping[int, str]
     ) -> None:
-        self.lock = lock
-        self.words = words
+        self.texts = texts
         self.operations = operations
         self.names = names
 
@@ -102,8 +108,8 @@ class PlaceWriter:
 
     def write_method(self, route: RouteFacts) -> Iterator[str]:
         """Yield the lines of one method of a place."""
-        text = list(list_lines(route, self.words))
-        deprecation = describe_deprecation(route, self.lock, self.words)
+        text = list(self.texts.list_lines(route))
+        deprecation = self.texts.describe_deprecation(route)
         if deprecation:
             text += ["", f"@deprecated {deprecation}"]
         yield from write_comment(text)

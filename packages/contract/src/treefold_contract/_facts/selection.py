@@ -31,8 +31,10 @@ def select_routes(lock: Lock, routes: Iterable[RouteFacts]) -> Lock:
 
 def _types_of(route: RouteFacts) -> Iterator[TypeNode]:
     yield from (segment.type for segment in route.path)
-    yield from (each.type for each in (*route.inputs, *route.bodies, *route.fields))
-    yield from (each.type for each in route.messages)
+    yield from (each.type for each in route.inputs)
+    yield from (body.type for body in route.bodies)
+    yield from (field.type for field in route.fields)
+    yield from (message.type for message in route.messages)
     yield from (answer.type for answer in route.answers if answer.type is not None)
 
 
