@@ -100,3 +100,35 @@ def test_a_checker_that_is_none_is_refused(root: Path, tmp_path: Path) -> None:
     done = typecheck(root, "--with", "pylint", cache=tmp_path)
     expected = "Error: Invalid value 'pylint' for --with; use one of mypy, pyright\n"
     assert (done.returncode, done.stderr) == (2, expected)
+
+
+LAYERS = {
+    "Api/v1/User/[id]/Get.py": (
+        "from ..Services.names import name\n\n\n"
+        "async def handler(request: object) -> str:\n    return name\n"
+    ),
+    "Api/v1/User/Get.py": "async def handler(request: object) -> int:\n    return 'wrong'\n",
+    "Api/v1/User/Services/names.py": "name: str = 'x'\n",
+    "Api/v1/User/Services/kept.py": "kept: str = 'x'\n",
+    "Api/v2/version.toml": 'inherits = "v1"',
+    "Api/v2/User/Put.py": (
+        "from .Services.kept import kept\n\n\n"
+        "async def handler(request: object) -> str:\n    return kept\n"
+    ),
+    "Api/v2/User/Services/names.py": "name: int = 1\n",
+}
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_version_that_inherits_is_checked_with_its_own_services(
+    tmp_path: Path, checker: str
+) -> None:
+    root = write_tree(tmp_path / "layers", LAYERS)
+    done = typecheck(root, "--with", checker, cache=tmp_path / "cache")
+    assert done.returncode == 1, done.stdout + done.stderr
+    named = re.findall(r"^\s*(\S+\.py):(\d+)", done.stdout, re.MULTILINE)
+    assert sorted((Path(root, file), line) for file, line in named) == [
+        (root / "Api/v1/User/Get.py", "2"),  # once, though v2 has it too
+        (root / "Api/v1/User/[id]/Get.py", "5"),  # with the service of v2
+    ]
+    assert "Api/v2" not in done.stdout

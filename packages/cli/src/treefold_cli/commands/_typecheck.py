@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from treefold_cli._console.errors import CommandError
+from treefold_cli._console.errors import CommandError, translate_to_command_error
 from treefold_cli._console.options import AppDir, make_argument, make_choice, parse_choice_option
 from treefold_cli._console.output import format_count, print_error
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import require_api_folder
 from treefold_cli._console.tools import require_tool, run_module
+from treefold_router import RouterError, RouteTable
 
 CHECKERS = ("mypy", "pyright")
 
@@ -38,7 +39,9 @@ def typecheck(
     settings of the checker are those of the project; options it knows are passed on. The exit code
     is that of the checker.
     """
-    require_api_folder(app_dir)
+    api = require_api_folder(app_dir)
+    with translate_to_command_error(RouterError):
+        layers = RouteTable.scan(api).layers
     chosen = _choose_checker(checker)
     from treefold_cli._checks.typed_copy import TypedCopy
 
@@ -46,6 +49,7 @@ def typecheck(
         copy = TypedCopy(Path(app_dir).absolute(), Path(place, "project"))
         copy.place.mkdir()
         copy.copy_sources()
+        copy.copy_inherited_sources(layers)
         print_error(f"{format_count(len(copy.files), 'file')} with {chosen}")
         with show_progress(chosen):
             targets = ["."] if chosen == "mypy" else []
