@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -200,7 +202,27 @@ def list_locks() -> dict[str, Lock]:
         "shop": read_lock(SHOP),
         "hostile": hostile,
         "names": build_named_types(),
+        **{name: read_project_lock(name) for name in PROJECTS},
     }
+
+
+PROJECTS = ("sample", "helpdesk", "realworld")
+
+
+@cache
+def read_project_lock(name: str) -> Lock:
+    """Return the facts of a whole application."""
+    command = ["contract", "show", "--app-dir", str(REPOSITORY / "tests-integration" / name)]
+    with TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "treefold", *command],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=True,
+        )
+    return read_lock(done.stdout)
 
 
 NAMES = (

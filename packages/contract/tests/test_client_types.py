@@ -115,6 +115,20 @@ ROUTES = [
     ),
     (
         "GET",
+        "  2XX     any\n  4XX     json Said",
+        "OptionalCall<NoInputs, unknown, Ok<number, unknown> | Err<number, Said> | Other>",
+        "(self) -> Answer[Any, Ok[int, Any] | Err[int, Said] | Other]",
+    ),
+    (
+        "POST",
+        "  file    avatar file\n  body    multipart any\n  204",
+        "Call<{ multipart: unknown & { avatar: Blob } }, undefined, "
+        "Ok<204, undefined> | Err<422, Problem> | Other>",
+        "(self, *, files: XPostFiles, multipart: Any = ...) -> "
+        "Answer[None, Ok[Literal[204], None] | Err[Literal[422], Problem] | Other]",
+    ),
+    (
+        "GET",
         "  opaque\n  200     ndjson Said\n  502     json {str: (int, str)}",
         "OptionalCall<AnyInputs, AsyncIterable<Said>, Ok<200, AsyncIterable<Said>> | "
         "Err<502, { [key: string]: [number, string] }> | Err<500 | 503 | 504, unknown>>",
@@ -192,6 +206,21 @@ def test_a_type_is_written_out(written: str, typescript: str, python: str) -> No
     lock = read_text_lock(f"\nGET /x\n  200     json {written}\n{TYPES}")
     assert f"OptionalCall<NoInputs, {typescript}, Ok<200, " in write_types(lock)
     assert f"-> Answer[{python}, Ok[Literal[200], " in write_stub(lock)
+
+
+def test_a_view_that_only_refuses_more_is_no_type_of_its_own() -> None:
+    lock = read_text_lock("""
+POST /x
+  body    json Both
+  201     json Both
+
+type Both in closed
+  a       int lax
+type Both out
+  a       int
+""")
+    assert "Call<{ json: Both }, Both, " in write_types(lock)
+    assert "(self, *, json: Both) -> Answer[Both, " in write_stub(lock)
 
 
 def test_definitions_are_interfaces_and_typed_dicts() -> None:

@@ -35,21 +35,23 @@ class Outcome:
     """One answer of a call.
 
     Attributes:
-        status: its status; None for any that has no outcome of its own.
+        status: its status; None for one of a range, or any that has no outcome of its own.
         kind: what the body is after it was read.
         type: the type of JSON, or of an item of a stream; None if it is not known.
         events: the named events of a stream.
+        range: the first digit of the statuses that it may have; empty for a single one.
     """
 
     status: int | None
     kind: BodyKind
     type: TypeNode | None = None
     events: tuple[AnswerField, ...] = ()
+    range: str = ""
 
     @property
     def is_success(self) -> bool:
         """True for the statuses 200 to 299."""
-        return self.status is not None and 200 <= self.status < 300
+        return self.range == "2" or (self.status is not None and 200 <= self.status < 300)
 
 
 def list_outcomes(route: RouteFacts, lock: Lock) -> list[Outcome]:
@@ -58,7 +60,11 @@ def list_outcomes(route: RouteFacts, lock: Lock) -> list[Outcome]:
     statuses = {each.status for each in outcomes}
     if 422 not in statuses and is_validated(route):
         outcomes.append(Outcome(422, find_error_kind(lock)))
-    return sorted(dict.fromkeys(outcomes), key=lambda each: (each.status or 999, each.kind))
+    return sorted(dict.fromkeys(outcomes), key=_outcome_order)
+
+
+def _outcome_order(outcome: Outcome) -> tuple[int, str, str]:
+    return outcome.status or 999, outcome.range, outcome.kind
 
 
 def list_other_statuses(outcomes: Iterable[Outcome]) -> list[int]:
@@ -80,13 +86,14 @@ def is_validated(route: RouteFacts) -> bool:
 
 def _read_answer(answer: Answer, route: RouteFacts) -> Outcome:
     status = int(answer.status) if answer.status.isdecimal() else None
+    statuses = answer.status[0] if answer.status.endswith("XX") else ""
     if answer.status in NO_BODY or route.method == "HEAD":
-        return Outcome(status, "nothing")
+        return Outcome(status, "nothing", range=statuses)
     kind = find_kind(answer.media)
     events = tuple(
         each for each in route.fields if each.place == "event" and each.status == answer.status
     )
-    return Outcome(status, kind, answer.type, events if kind == "events" else ())
+    return Outcome(status, kind, answer.type, events if kind == "events" else (), statuses)
 
 
 def find_kind(media: str) -> BodyKind:
@@ -102,7 +109,7 @@ def find_kind(media: str) -> BodyKind:
             return "events"
         case "bytes":
             return "bytes"
-        case "file":
+        case "file" | "any":
             return "unknown"  # as many as there are files: the type of the file decides
         case _ if "json" in media:
             return "json"

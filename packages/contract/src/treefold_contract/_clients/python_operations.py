@@ -22,7 +22,7 @@ from treefold_contract._clients.outcomes import (
 from treefold_contract._clients.python_types import PythonTypes, is_name, write_table, write_text
 from treefold_contract._clients.type_names import Names
 from treefold_contract._facts.facts import Body, Input, Lock, RouteFacts
-from treefold_contract._types.nodes import Side, TypeNode
+from treefold_contract._types.nodes import AnyType, Side, TypeNode
 
 GROUPS = (("header", "headers"), ("cookie", "cookies"))
 TAKEN = frozenset(
@@ -73,12 +73,13 @@ class OperationWriter:
         """Return the union of the results, told apart by `ok` and `status`."""
         options: list[str] = []
         for each in outcomes:
-            if each.status is not None:
-                kind = "Ok" if each.is_success else "Err"
-                options.append(f"{kind}[Literal[{each.status}], {self.write_body(each)}]")
+            kind = "Ok" if each.is_success else "Err"
+            if each.status is not None or each.range:
+                status = f"Literal[{each.status}]" if each.status else "int"
+                options.append(f"{kind}[{status}, {self.write_body(each)}]")
         if not any(each.is_success for each in outcomes):
             options.insert(0, "Ok[int, Any]")
-        others = [self.write_body(each) for each in outcomes if each.status is None]
+        others = [self.write_body(each) for each in outcomes if not (each.status or each.range)]
         statuses = list_other_statuses(outcomes)
         if statuses == list(PROXY_STATUSES) and not others:
             options.append("Other")
@@ -122,9 +123,11 @@ class OperationWriter:
         yield from self.list_fields(route, owner)
         files = [each for each in route.inputs if each.place == "file"]
         bodies = sorted(route.bodies, key=lambda each: each.media)
-        is_single = len(bodies) == 1
         for body in bodies:
-            yield from self.list_body(body, is_required=is_single and not body.is_optional)
+            # where files are all that is known of a form, they are enough
+            is_known = not files or body.type != AnyType()
+            is_required = len(bodies) == 1 and is_known and not body.is_optional
+            yield from self.list_body(body, is_required=is_required)
         if files:
             yield self.write_group(files, "files", f"{owner}Files")
 

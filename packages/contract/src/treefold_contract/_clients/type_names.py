@@ -23,6 +23,7 @@ from treefold_contract._types.nodes import (
     find_definition,
     referenced_names,
 )
+from treefold_contract._types.views import without_input_rules
 
 SIDES: tuple[Side, ...] = ("request", "response")
 
@@ -125,7 +126,9 @@ def find_differing(definitions: Definitions) -> set[str]:
 
 
 def _differs(name: str, definitions: Definitions) -> bool:
-    request, response = (find_definition(definitions, name, side) for side in SIDES)
+    request, response = (
+        without_input_rules(find_definition(definitions, name, side)) for side in SIDES
+    )
     if request != response or not isinstance(request, Record):
         return request != response
     return any(

@@ -46,12 +46,12 @@ class OperationWriter:
         """Return the union of the results, told apart by `ok` and `status`."""
         options: list[str] = []
         for each in outcomes:
-            if each.status is not None:
-                kind = "Ok" if each.is_success else "Err"
-                options.append(f"{kind}<{each.status}, {self.write_body(each)}>")
+            kind = "Ok" if each.is_success else "Err"
+            if each.status is not None or each.range:
+                options.append(f"{kind}<{each.status or 'number'}, {self.write_body(each)}>")
         if not any(each.is_success for each in outcomes):
             options.insert(0, "Ok<number, unknown>")
-        others = [self.write_body(each) for each in outcomes if each.status is None]
+        others = [self.write_body(each) for each in outcomes if not (each.status or each.range)]
         statuses = list_other_statuses(outcomes)
         if statuses == list(PROXY_STATUSES) and not others:
             options.append("Other")
