@@ -296,3 +296,16 @@ def test_without_a_lock_the_command_that_writes_it_is_named(
     (root / "routes.lock").write_text("<<<<<<< ours\n")
     code, _, err = treefold("contract", "diff")
     assert (code, err.startswith("Error: routes.lock: ")) == (1, True)
+
+
+def test_check_strict_reports_a_stale_lock(shop: Callable[..., Path], treefold: Treefold) -> None:
+    lock = shop() / "routes.lock"
+    assert "stale-lock" not in treefold("check", "--strict", "--json")[1]
+    treefold("contract", "lock")
+    assert "stale-lock" not in treefold("check", "--strict", "--json")[1]
+
+    lock.write_text(lock.read_text() + "  mail    str\n")
+    code, out, _ = treefold("check", "--strict")
+
+    assert (code, "run 'treefold contract lock'" in out) == (1, True)
+    assert treefold("check")[0] == 0

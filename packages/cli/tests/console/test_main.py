@@ -19,7 +19,7 @@ Executable = Callable[..., "subprocess.CompletedProcess[str]"]
 
 COMMANDS = [
     *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor"),
-    *("test", "typecheck", "shell", "version", "contract"),
+    *("test", "typecheck", "shell", "version", "client", "contract"),
 ]
 INSIDE = [
     *("version create", "version list", "version diff"),
@@ -57,7 +57,7 @@ def test_the_help_lists_every_command(executable: Executable, arguments: list[st
     )
 
 
-@pytest.mark.parametrize("command", [*COMMANDS[:-2], *INSIDE])
+@pytest.mark.parametrize("command", [*COMMANDS[:-3], "client", *INSIDE])
 def test_every_command_has_a_help_and_an_app_dir(treefold: Treefold, command: str):
     code, out, err = treefold(*command.split(), "--help")
     assert (code, err) == (0, "")

@@ -10,6 +10,7 @@ from treefold_contract.__about__ import __version__ as __version__
 from treefold_contract._clients.client_files import (
     find_stale_client_files as find_stale_client_files,
     update_client_files as update_client_files,
+    write_client as write_client,
 )
 from treefold_contract._clients.python_client import write_python_client as write_python_client
 from treefold_contract._clients.typescript_client import (

@@ -5,6 +5,7 @@ Imported only where a lock is asked for; it needs the extra `contract`.
 
 try:
     from treefold_http._facts.project_lock import (
+        LockBuilder as LockBuilder,
         ProjectLock as ProjectLock,
         UnreadableProject as UnreadableProject,
         build_project_lock as build_project_lock,
@@ -17,4 +18,4 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-__all__ = ["ProjectLock", "UnreadableProject", "build_project_lock"]
+__all__ = ["LockBuilder", "ProjectLock", "UnreadableProject", "build_project_lock"]

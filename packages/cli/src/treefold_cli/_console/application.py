@@ -22,6 +22,7 @@ COMMANDS = (
     *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor", "test"),
     *("typecheck", "shell", "version create", "version list", "version diff"),
     *("version flatten", "version relative", "version delete"),
+    "client",
     *("contract lock", "contract check", "contract diff", "contract accept", "contract show"),
 )
 """The commands in the order of the help.

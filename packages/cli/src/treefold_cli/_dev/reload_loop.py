@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from treefold_cli._checks.pending import PendingReport
 from treefold_cli._dev.file_watcher import FileWatcher
 from treefold_cli._dev.held_failures import HeldFailures
 from treefold_cli._dev.import_thread import call_in_thread
@@ -48,11 +47,19 @@ class RestartableServer(Protocol):
         ...
 
 
+class AfterReload(Protocol):
+    """What is told of each reload: pending steps, and files that follow the routes."""
+
+    async def report_after_reload(self, files: Collection[str]) -> None:
+        """Act on a reload of files; a short call."""
+        ...
+
+
 async def reload_on_change(
     app: Application,
     server: RestartableServer,
     watched: WatchedFolders,
-    report: PendingReport,
+    reports: Sequence[AfterReload],
     healed: set[tuple[str, str]],
 ) -> None:
     """Keep a served application up to date with its files, until cancelled.
@@ -61,10 +68,10 @@ async def reload_on_change(
         app: the application, booted.
         server: its server, restarted for changes that a reload cannot apply.
         watched: the folders, with their files as they were before the boot.
-        report: called with the reloaded files.
+        reports: called with the reloaded files.
         healed: files and the errors of their second import that a restart has healed; is updated.
     """
-    reloads = ReloadLoop(app, server, report, watched.include, healed)
+    reloads = ReloadLoop(app, server, reports, watched.include, healed)
     async with AsyncExitStack() as stack:
         watchers: dict[Path, FileWatcher] = {}
         for folder, seen in watched.seen.items():
@@ -135,7 +142,7 @@ class ReloadLoop:
     Args:
         app: the application, booted.
         server: its server.
-        report: called with the reloaded files.
+        reports: called with the reloaded files.
         include: patterns of files that are no code; a change of one restarts the process.
         healed: as in `reload_on_change`.
     """
@@ -144,14 +151,14 @@ class ReloadLoop:
         self,
         app: Application,
         server: RestartableServer,
-        report: PendingReport,
+        reports: Sequence[AfterReload],
         include: Sequence[str],
         healed: set[tuple[str, str]],
     ) -> None:
         self._app = app
         self._healed = healed
         self._include = include
-        self._report = report
+        self._reports = reports
         self._server = server
         self._reloader = Reloader(app, import_later=self._import_at_first_use)
         self._reloading = asyncio.Lock()
@@ -324,7 +331,8 @@ class ReloadLoop:
         if outcome is not None:
             _log_reload_summary(outcome)
             self._schedule_provider_close(outcome.replaced)
-        await self._report.report_after_reload(files)
+        for report in self._reports:
+            await report.report_after_reload(files)
         return ""
 
     async def _find_restart_reason_by_trial(self, files: Collection[str]) -> str:

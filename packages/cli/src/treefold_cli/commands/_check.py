@@ -158,6 +158,9 @@ def _boot_and_find_problems(
 
             for file, code, message in find_parameter_findings(app.project, app.extensions):
                 yield Problem(Kind.LINT, message, (file,), code=code)
+            from treefold_cli._checks.stale_lock import find_stale_lock
+
+            yield from find_stale_lock(app)
             from treefold_cli._checks.pending import load_models_and_find_pending
 
             for one in load_models_and_find_pending(app):

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from treefold_cli._console.completion import complete_versions
@@ -28,18 +29,20 @@ from treefold_cli._console.options import (
 from treefold_cli._console.output import print_error, print_line
 from treefold_cli._console.project import require_api_folder
 from treefold_cli._console.route_lines import render_route_tree
+from treefold_cli._contract.clients import ClientTarget
 from treefold_router import version_number
 
 if TYPE_CHECKING:
     import socket
-    from pathlib import Path
 
+    from treefold_cli._dev.reload_loop import AfterReload
     from treefold_cli._dev.watched import WatchedFolders
     from treefold_http import Application
 
 _DEFAULT_VERSION = "Serve requests without a version from 'latest' or a version such as v2."
 _RELOAD_DIR = "Watch another folder too; a change there restarts. Repeatable."
 _RELOAD_INCLUDE = "Watch other files too, such as '*.html'; a change restarts. Repeatable."
+_CLIENT = "Write a client at the start and after each save, such as ts:web/api. Repeatable."
 _NO_ROUTES = "no routes yet; make one with 'treefold create user get'"
 _NO_WATCHER = (
     "watcher is disabled: the extra is missing (pip install 'treefold[watch]');"
@@ -60,6 +63,7 @@ def dev(
     reload_include: Annotated[
         list[str] | None, make_option("--reload-include", "PATTERN", _RELOAD_INCLUDE)
     ] = None,
+    clients: Annotated[list[str] | None, make_option("--client", "LANG:DIR", _CLIENT)] = None,
     no_reload: Annotated[
         bool, make_flag("--no-reload", "Watch nothing: changes need a restart by hand.")
     ] = False,
@@ -98,8 +102,9 @@ def dev(
             given = (reload_dir or (), reload_include or ())
             watched = _choose_watched_folders(app, *given, is_restarted=is_restarted)
         healed = take_healed_failures()
+        targets = [ClientTarget.parse(each, Path.cwd()) for each in clients or ()]
         if _serve_project(
-            app, listener, watched, healed, is_restarted=is_restarted, migrate=migrate
+            app, listener, watched, healed, targets, is_restarted=is_restarted, migrate=migrate
         ):
             handed = add_healed_failures(environment, healed)
             restart_process(listener, environment=handed, folder=folder)
@@ -145,6 +150,7 @@ def _serve_project(
     listener: "socket.socket",
     watched: "WatchedFolders | None",
     healed: set[tuple[str, str]],
+    clients: Sequence[ClientTarget],
     *,
     is_restarted: bool,
     migrate: bool,
@@ -179,13 +185,16 @@ def _serve_project(
         from treefold_cli._dev.slow_startup import watch_startup
 
         async def watch(server: "Server") -> None:
+            reports: list[AfterReload] = [report, *_build_followers(app, clients)]
+            for follower in reports[1:]:
+                await follower.report_after_reload(())
             with warn_of_blocking_lines(app.root):
                 if watched is None:
                     await asyncio.Event().wait()  # until it is cancelled
                 else:
                     from treefold_cli._dev.reload_loop import reload_on_change
 
-                    await reload_on_change(app, server, watched, report, healed)
+                    await reload_on_change(app, server, watched, reports, healed)
 
         with translate_server_errors():
             return serve_until_stopped(
@@ -203,6 +212,15 @@ def _serve_project(
         if not is_restarted or watched is None:
             raise
         return _serve_boot_error(listener, watched, error)
+
+
+def _build_followers(app: "Application", clients: Sequence[ClientTarget]) -> "list[AfterReload]":
+    """Return what writes the lock and the clients again, if anything is to be written."""
+    if not clients and not app.settings.contract.auto:
+        return []
+    from treefold_cli._contract.followers import ContractFollower
+
+    return [ContractFollower(app, writes_lock=app.settings.contract.auto, clients=clients)]
 
 
 def _serve_boot_error(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from treefold_http._chains.middleware_chain import select_route_middlewares
 from treefold_http._description.credentials import Clash, rename_clashing_schemes
@@ -71,13 +71,21 @@ class RouteDescription:
         return [found for found in self.contract.inputs if found.place in places]
 
 
+Known: TypeAlias = dict[tuple[str, str], tuple[tuple[object, ...], RouteDescription]]
+"""Descriptions that were made before, by method and path, each with what it was made of."""
+
+
 def describe_routes(
-    app: Host, project: LoadedProject
+    app: Host, project: LoadedProject, known: Known | None = None
 ) -> tuple[list[RouteDescription], list[Clash]]:
     """Return the descriptions of all routes, and the security schemes that share a name.
 
     A route that cannot be served is left out. A route whose description fails is left out with a
     warning, so that the rest of the document is still available.
+
+    Args:
+        known: descriptions of a former load; those whose modules, plans and middleware are the
+            same objects are taken from it, and it is updated.
     """
     places = [
         (
@@ -90,36 +98,68 @@ def describe_routes(
     ids = assign_operation_ids(places)
     read = SourceReader()
     found: list[RouteDescription] = []
-    broken = {broken.place for broken in project.report.broken}
+    broken = {broken.file for broken in project.report.broken}
+    former = known or {}
+    kept: Known = {}
     for route, place, _ in places:
         module = project.modules[route]
-        if not isinstance(module, HandlerModule) or route.effective_file in broken:
+        if not isinstance(module, HandlerModule) or route.file in broken:
             continue
+        key = route.method, route.template
+        basis = (module, project.plans[route].contract, *project.middlewares)
         try:
-            contract = project.plans[route].contract
-            entries = select_route_middlewares(route, [*project.middlewares, *module.middlewares])
-            reading = read(module.handler)
-            readings = [reading, *map(read, contract.dependency_functions)]
-            functions = [*contract.dependency_functions, *entries]
-            refused = [status for each in functions for status in read_error_statuses(each)]
-            marked = [security for entry in entries for security in read_security(entry)]
-            described = RouteDescription(
-                route=route,
-                module=module,
-                place=place,
-                id=ids[route],
-                contract=contract,
-                reading=reading,
-                raised=frozenset[int]().union(*(each.statuses for each in readings)),
-                refused=frozenset(refused),
-                security=merge_security_requirements([*marked, *contract.security]),
-                entries=entries,
+            described = _find_known(former.get(key), basis, ids[route]) or _describe_route(
+                project, route, module, place, ids[route], read
             )
-            found.append(described)
         except Exception as error:  # the signature is user code and may raise anything
             text = "%s is not in the OpenAPI document: %s"
             get_logger().warning(text, route.file, error, exc_info=error)
+            continue
+        found.append(described)
+        kept[key] = basis, described
+    if known is not None:
+        known.clear()
+        known.update(kept)
     return rename_clashing_schemes(found, app.root)
+
+
+def _find_known(
+    former: tuple[tuple[object, ...], RouteDescription] | None,
+    basis: tuple[object, ...],
+    operation_id: str,
+) -> RouteDescription | None:
+    if former is None or len(former[0]) != len(basis) or former[1].id != operation_id:
+        return None
+    is_same = all(old is new for old, new in zip(former[0], basis, strict=True))
+    return former[1] if is_same else None
+
+
+def _describe_route(
+    project: LoadedProject,
+    route: Route,
+    module: HandlerModule,
+    place: RouteLocation,
+    operation_id: str,
+    read: SourceReader,
+) -> RouteDescription:
+    contract = project.plans[route].contract
+    entries = select_route_middlewares(route, [*project.middlewares, *module.middlewares])
+    reading = read(module.handler)
+    readings = [reading, *map(read, contract.dependency_functions)]
+    functions = [*contract.dependency_functions, *entries]
+    marked = [security for entry in entries for security in read_security(entry)]
+    return RouteDescription(
+        route=route,
+        module=module,
+        place=place,
+        id=operation_id,
+        contract=contract,
+        reading=reading,
+        raised=frozenset[int]().union(*(each.statuses for each in readings)),
+        refused=frozenset(status for each in functions for status in read_error_statuses(each)),
+        security=merge_security_requirements([*marked, *contract.security]),
+        entries=entries,
+    )
 
 
 def read_error_statuses(function: object) -> frozenset[int]:

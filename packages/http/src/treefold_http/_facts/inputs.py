@@ -25,7 +25,7 @@ from treefold_http._facts.records import format_default
 from treefold_http._facts.type_reader import TypeReader
 from treefold_http._injection.contract import Input as PlannedInput
 from treefold_http._types.decode import find_decoding_package
-from treefold_http._types.tree import TypeNode as AnnotatedType
+from treefold_http._types.tree import AnyType as AnyAnnotation, TypeNode as AnnotatedType
 from treefold_router import parameter_name
 
 _FILE = Scalar("file")
@@ -104,7 +104,13 @@ def _read_models(
 
 def read_body_type(model: AnnotatedType, named: NamedTypes) -> TypeNode:
     """Return the type of a JSON value that a client sends."""
-    return TypeReader(named, "request", find_decoding_package(model)).read(model)
+    if isinstance(model, AnyAnnotation):
+        return AnyType()
+    try:
+        package = find_decoding_package(model)
+    except Exception:  # the message of a socket may be of a type that nothing decodes
+        package = None
+    return TypeReader(named, "request", package).read(model)
 
 
 def _refer_to_form(

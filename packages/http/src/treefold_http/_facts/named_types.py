@@ -6,8 +6,9 @@ name. `read` then gives each its name, and returns the definitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from treefold_contract import (
@@ -56,6 +57,7 @@ class NamedTypes:
     def __init__(self) -> None:
         self.types: dict[str, NamedType] = {}
         self._keys: dict[Hashable, str] = {}
+        self._numbers = count()
 
     def refer(
         self,
@@ -74,12 +76,17 @@ class NamedTypes:
             side: of the request or of the response.
             build: returns its definition on that side; it may refer to the type itself.
         """
-        key = self._keys.setdefault(identity, f"K{len(self._keys)}")
+        key = self._keys.setdefault(identity, f"K{next(self._numbers)}")
         known = self.types.setdefault(key, NamedType(key, base, ClassOrigin(defined)))
         if side not in known.views:
             known.views[side] = Record(())  # a place holder: `build` may come here again
             known.views[side] = build()
         return Reference(key)
+
+    def keep_only(self, keys: Container[str]) -> None:
+        """Forget all other types, such as those of modules that were loaded again."""
+        self.types = {key: known for key, known in self.types.items() if key in keys}
+        self._keys = {identity: key for identity, key in self._keys.items() if key in keys}
 
     def find_reachable(self, roots: Iterable[TypeNode]) -> set[str]:
         """Return the keys of the types that some types refer to, at any depth."""

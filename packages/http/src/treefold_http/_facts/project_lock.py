@@ -19,12 +19,14 @@ from treefold_contract import (
     Message,
     Reference,
     RouteFacts,
+    RouteWords,
     Segment,
     Settings,
     TypeNode,
     VersionFacts,
 )
-from treefold_http._description.routes import RouteDescription, describe_routes
+from treefold_http._description.routes import Known, RouteDescription, describe_routes
+from treefold_http._description.words import read_words
 from treefold_http._facts.answers import PROBLEM
 from treefold_http._facts.named_types import (
     NamedType,
@@ -55,44 +57,98 @@ class ProjectLock:
         lock: the facts of its routes.
         files: the file of each route, by its title such as `GET /v1/user/{id}`, with the line of
             its handler.
+        words: summary and description of each route, by its title.
     """
 
     lock: Lock
     files: dict[str, str]
+    words: dict[str, RouteWords]
+
+
+class LockBuilder:
+    """Builds the lock of an application, again after each reload.
+
+    What did not change is kept: the facts of routes whose modules, plans and middleware are the
+    same objects.
+
+    Args:
+        app: the application; it boots if necessary.
+    """
+
+    def __init__(self, app: Host) -> None:
+        self._app = app
+        self._descriptions: Known = {}
+        self._named = NamedTypes()
+        self._facts: dict[str, tuple[RouteDescription, RouteFacts]] = {}
+
+    def build(self) -> ProjectLock:
+        """Return the lock of the project as it is loaded now.
+
+        Raises:
+            UnreadableProject: if a file is broken or a route cannot be described; it names them
+                all.
+            BootError, SettingsError: when the project cannot be read.
+        """
+        project, named = self._app.project, self._named
+        described, _ = describe_routes(self._app, project, self._descriptions)
+        _refuse_missing_routes(self._app, described)
+        routes = self._collect_facts(described)
+        errors = _read_error_model(self._app, named)
+        versions = _collect_versions(routes, errors, named)
+        named.keep_only(versions)
+        names = assign_type_names(named.types, versions)
+        lock = Lock(
+            routes=tuple(_rename_types(route, names) for route in routes),
+            versions=tuple(map(VersionFacts, project.table.versions)),
+            definitions=_build_definitions(named.types.values(), names),
+            settings=_read_settings(self._app, errors, names),
+        )
+        titles = [route.title for route in routes]
+        return ProjectLock(
+            lock,
+            dict(zip(titles, map(_locate_handler, described), strict=True)),
+            dict(zip(titles, map(_read_route_words, described), strict=True)),
+        )
+
+    def _collect_facts(self, described: Sequence[RouteDescription]) -> list[RouteFacts]:
+        middlewares = self._app.project.middlewares
+        made: dict[str, tuple[RouteDescription, RouteFacts]] = {}
+        for each in described:
+            key = f"{each.route.method} {each.route.template}"
+            former = self._facts.get(key)
+            if former is not None and former[0] is each:
+                made[key] = former
+            else:
+                made[key] = each, build_route_facts(each, self._named, middlewares)
+        self._facts = made
+        return [facts for _, facts in made.values()]
 
 
 def build_project_lock(app: Host) -> ProjectLock:
     """Return the lock of an application; boots it if necessary.
 
     Raises:
-        UnreadableProject: if a file is broken or a route cannot be described; it names them all.
-        BootError, SettingsError: when the project cannot be read.
+        UnreadableProject, BootError, SettingsError: as `LockBuilder.build`.
     """
-    project = app.project
-    described, _ = describe_routes(app, project)
-    _refuse_missing_routes(app, described)
-    named = NamedTypes()
-    routes = [build_route_facts(each, named, project.middlewares) for each in described]
-    errors = _read_error_model(app, named)
-    roots = {route: list(_iter_types(route)) for route in routes}
+    return LockBuilder(app).build()
+
+
+def _collect_versions(
+    routes: Sequence[RouteFacts], errors: TypeNode | None, named: NamedTypes
+) -> dict[str, set[int]]:
+    """Return the numbers of the versions that use each type, by its key."""
     versions: dict[str, set[int]] = {}
-    for route, types in roots.items():
-        for key in named.find_reachable(types):
+    for route in routes:
+        for key in named.find_reachable(_iter_types(route)):
             versions.setdefault(key, set()).add(version_number(route.version) or 0)
-    for key in named.find_reachable([errors] if errors is not None else []):
+    for key in named.find_reachable([] if errors is None else [errors]):
         versions.setdefault(key, {0})
-    used = {key: known for key, known in named.types.items() if key in versions}
-    names = assign_type_names(used, versions)
-    lock = Lock(
-        routes=tuple(_rename_types(route, names) for route in routes),
-        versions=tuple(map(VersionFacts, project.table.versions)),
-        definitions=_build_definitions(used.values(), names),
-        settings=_read_settings(app, errors, names),
-    )
-    files = {
-        facts.title: _locate_handler(each) for facts, each in zip(routes, described, strict=True)
-    }
-    return ProjectLock(lock, files)
+    return versions
+
+
+def _read_route_words(described: RouteDescription) -> RouteWords:
+    summary, description = read_words(described.module)
+    return RouteWords(summary, description)
 
 
 def _refuse_missing_routes(app: Host, described: Sequence[RouteDescription]) -> None:

@@ -106,6 +106,21 @@ def test_a_socket_has_messages(facts: Facts) -> None:
     assert found == ["in json Move", "out text str"]
 
 
+def test_messages_of_any_json_are_any(facts: Facts) -> None:
+    found = facts(
+        """
+        class Foreign: ...
+        async def handler(websocket):
+            async for move in websocket.iter_json():
+                await websocket.send_json(move)
+            await websocket.receive_json(Foreign)
+        """,
+        file="Api/v1/Game/Websocket.py",
+    )
+
+    assert found == ['in json any | foreign "Foreign"', "out json any"]
+
+
 def test_a_file_offers_tags_and_ranges(facts: Facts) -> None:
     found = facts('async def handler() -> FileResponse: return FileResponse("a.csv")')
 
