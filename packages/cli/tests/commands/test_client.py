@@ -88,9 +88,9 @@ def test_a_version_that_is_not_there_and_a_foreign_file_are_left(
 
 def test_dev_writes_lock_and_clients_at_its_start(shop: Path, start: Callable[..., Any]) -> None:
     (shop / "treefold.toml").write_text("[contract]\nauto = true\n")
-    server = start("dev", "--client", "ts:web/api", "--client", "python:clients", cwd=shop)
+    server = start("dev", "--client", "ts:web/api", "--client", "python:clients:shop", cwd=shop)
     server.started()
-    files = ["routes.lock", "web/api/client.js", "clients/client/__init__.pyi"]
+    files = ["routes.lock", "web/api/client.js", "clients/shop/__init__.pyi"]
     deadline = time.monotonic() + 30
 
     while not all((shop / name).exists() for name in files) and time.monotonic() < deadline:
@@ -105,4 +105,4 @@ def test_dev_refuses_a_client_that_it_cannot_read(shop: Path, treefold: Treefold
     code, _, err = treefold("dev", "--port", "0", "--client", "web/api")
 
     assert code == 2
-    assert "Invalid value 'web/api' for --client; write a language and a folder" in err
+    assert "Invalid value 'web/api' for --client; write a language, a folder and perhaps" in err

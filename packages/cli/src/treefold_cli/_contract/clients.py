@@ -32,23 +32,23 @@ class ClientTarget:
 
     @classmethod
     def parse(cls, text: str, root: Path) -> "ClientTarget":
-        """Return the target of an option such as `ts:web/src/api`.
+        """Return the target of an option such as `ts:web/src/api` or `ts:web/src/api:shop`.
 
         Args:
-            text: the language and the folder.
+            text: the language, the folder, and the name of the files if it is not `client`.
             root: the folder that a relative one is below.
 
         Raises:
             CommandError: the text is not of that form.
         """
-        language, found, folder = text.partition(":")
-        if language not in LANGUAGES or not found or not folder:
+        language, *words = text.split(":")
+        if language not in LANGUAGES or not all(words) or len(words) not in (1, 2):
             raise CommandError(
-                f"Invalid value {text!r} for --client; write a language and a folder, such as"
-                " 'ts:web/src/api' or 'python:clients'",
+                f"Invalid value {text!r} for --client; write a language, a folder and perhaps a"
+                " name, such as 'ts:web/src/api' or 'python:clients:shop'",
                 code=MISUSE,
             )
-        return cls(language, root / folder)
+        return cls(language, root / words[0], *words[1:])
 
     def build_files(self, lock: "Lock", words: "Mapping[str, RouteWords]") -> dict[str, str]:
         """Return the files of the client by name.

@@ -63,7 +63,9 @@ def dev(
     reload_include: Annotated[
         list[str] | None, make_option("--reload-include", "PATTERN", _RELOAD_INCLUDE)
     ] = None,
-    clients: Annotated[list[str] | None, make_option("--client", "LANG:DIR", _CLIENT)] = None,
+    clients: Annotated[
+        list[str] | None, make_option("--client", "LANG:DIR[:NAME]", _CLIENT)
+    ] = None,
     no_reload: Annotated[
         bool, make_flag("--no-reload", "Watch nothing: changes need a restart by hand.")
     ] = False,
