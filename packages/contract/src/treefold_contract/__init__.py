@@ -12,7 +12,14 @@ from treefold_contract._clients.client_files import (
     update_client_files as update_client_files,
     write_client as write_client,
 )
-from treefold_contract._clients.python_client import write_python_client as write_python_client
+from treefold_contract._clients.places import Place as Place, build_places as build_places
+from treefold_contract._clients.python_client import (
+    is_attribute as is_attribute,
+    write_python_client as write_python_client,
+)
+from treefold_contract._clients.python_runtime import (
+    load_python_runtime as load_python_runtime,
+)
 from treefold_contract._clients.typescript_client import (
     write_typescript_client as write_typescript_client,
 )
@@ -38,6 +45,10 @@ from treefold_contract._facts.selection import (
     select_version as select_version,
 )
 from treefold_contract._relation.inclusion import Witness as Witness
+from treefold_contract._relation.mismatches import (
+    Mismatch as Mismatch,
+    find_mismatch as find_mismatch,
+)
 from treefold_contract._relation.relation import (
     Comparison as Comparison,
     compare_types as compare_types,
