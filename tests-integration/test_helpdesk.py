@@ -114,7 +114,7 @@ def desk(
             settings = Settings.load(helpdesk, docs=True)
             app = Application(helpdesk, dev=engine == "sqlite", settings=settings)
         base = "https://localhost"
-        with TestClient(app, base_url=base, raise_app_errors=False) as client:
+        with TestClient(app, base_url=base, raise_app_errors=False, contract="strict") as client:
             made = Desk(client, app, folder, run)
             fill(made)
             yield made

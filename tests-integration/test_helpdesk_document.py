@@ -37,7 +37,7 @@ def client(helpdesk: Path, new_database: NewDatabase) -> Iterator[TestClient]:
         own = {**read, "outgoing": str(helpdesk.parent / "outgoing")}
         settings = Settings.load(helpdesk, databases={"default": database}, app=own)
         app = Application(helpdesk, dev=True, settings=settings)
-        with TestClient(app, base_url="https://localhost") as client:
+        with TestClient(app, base_url="https://localhost", contract="strict") as client:
             yield client
 
 

@@ -62,7 +62,9 @@ def ask_in_process(client: TestClient) -> Ask:
 @contextmanager
 def in_process(root: Path, database: str) -> Generator[Ask]:
     own = Settings.load(root, databases={"default": database})
-    with TestClient(Application(root, settings=own), raise_app_errors=False) as client:
+    with TestClient(
+        Application(root, settings=own), raise_app_errors=False, contract="strict"
+    ) as client:
         yield ask_in_process(client)
 
 
@@ -318,7 +320,7 @@ def conduit(realworld: Path, new_database: NewDatabase) -> Iterator[Conduit]:
         migrate(realworld, database)
         own = Settings.load(realworld, databases={"default": database}, max_body=5000)
         app = Application(realworld, settings=own)
-        with TestClient(app, raise_app_errors=False) as client:
+        with TestClient(app, raise_app_errors=False, contract="strict") as client:
             ask = ask_in_process(client)
             tokens = [
                 ask("POST", "/users", {"user": user}).json["user"]["token"]

@@ -40,7 +40,7 @@ def app(realworld: Path, new_database: NewDatabase) -> Iterator[Application]:
 
 @pytest.mark.parametrize("document", ["openapi", "openapi/v1", "openapi/v2", "openapi/default"])
 def test_documents_promise_no_error_but_the_own_format(app: Application, document: str) -> None:
-    with TestClient(app) as client:
+    with TestClient(app, contract="strict") as client:
         answer = client.get(f"/{document}.json")
     assert "problem" not in answer.text
     content = answer.json()
@@ -58,7 +58,7 @@ def test_documents_promise_no_error_but_the_own_format(app: Application, documen
 
 
 def test_components_of_versions_are_told_apart(app: Application) -> None:
-    with TestClient(app) as client:
+    with TestClient(app, contract="strict") as client:
         schemas = client.get("/openapi.json").json()["components"]["schemas"]
     assert "tagList" in schemas["FullArticle"]["properties"]
     assert "tags" in schemas["FullArticle_v2"]["properties"]
@@ -78,7 +78,7 @@ def sign_in(app: Application, name: str) -> dict[str, str]:
     """Register a user who writes an article; return the header fields of further requests."""
     user = {"username": name, "email": f"{name}@example.org", "password": "correct horse"}
     article = {"title": "Oaks", "description": "d", "body": "b", "tagList": ["trees"]}
-    with TestClient(app) as client:
+    with TestClient(app, contract="strict") as client:
         token = client.post("/users", json={"user": user}).json()["user"]["token"]
         fields = {"Authorization": f"Token {token}"}
         made = client.post("/articles", json={"article": article}, headers=fields)

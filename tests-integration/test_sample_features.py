@@ -18,7 +18,7 @@ def client(sample: Path, new_database: NewDatabase) -> Iterator[TestClient]:
     with new_database() as database:
         migrate(sample, database)
         settings = Settings.load(sample, databases={"default": database})
-        with TestClient(Application(sample, settings=settings)) as shop:
+        with TestClient(Application(sample, settings=settings), contract="strict") as shop:
             yield shop
 
 

@@ -23,7 +23,9 @@ def test_no_page_asks_the_database_again_for_each_row(
     with new_database() as database:
         migrate(sample, database)
         settings = Settings.load(sample, databases={"default": database})
-        with TestClient(Application(sample, dev=True, settings=settings)) as shop:
+        with TestClient(
+            Application(sample, dev=True, settings=settings), contract="strict"
+        ) as shop:
             placed = shop.post("/v1/order", json=lines_of_order, headers=ADA)
             targets = [
                 "/v1/book",

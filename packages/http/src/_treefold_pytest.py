@@ -23,26 +23,55 @@ if TYPE_CHECKING:
     from treefold_http.testing import AsyncTestClient, TestClient
 
 _NAME = "treefold_app_dir"
+_CONTRACT = "treefold_contract"
+_CONTRACT_MODES = ("strict", "warn", "off")
 _TEST_RUN = "TREEFOLD_TEST_RUN"
+
+contract_mode = "off"
+"""What test clients do, when they are not told, with answers that a contract does not declare."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--treefold-app-dir` and the setting of the same name."""
+    """Add `--treefold-app-dir` and `--treefold-contract`, and the settings of the same names."""
     about = "folder that holds Api/; found from the test file upwards when it is not given"
     parser.getgroup("treefold").addoption(
         "--treefold-app-dir", dest=_NAME, default=None, metavar="DIR", help=about
     )
     parser.addini(_NAME, about, default="")
+    about = "answers that the contract of their route does not declare: strict, warn or off"
+    parser.getgroup("treefold").addoption(
+        "--treefold-contract", dest=_CONTRACT, default=None, metavar="MODE", help=about
+    )
+    parser.addini(_CONTRACT, about, default="off")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose names of this run in Redis, also for the processes that its tests start.
 
     Before the tests are imported: a module may use a cache.
+
+    Raises:
+        pytest.UsageError: for an unknown mode of the contract.
     """
+    _choose_contract_mode(config)
     before = os.environ.get(_TEST_RUN)
     os.environ[_TEST_RUN] = run = f"test-{secrets.token_hex(4)}"
     config.add_cleanup(lambda: _clean_up_redis_run(run, before))
+
+
+def _choose_contract_mode(config: pytest.Config) -> None:
+    global contract_mode
+    before = contract_mode
+    mode = config.getoption(_CONTRACT) or config.getini(_CONTRACT) or "off"
+    if mode not in _CONTRACT_MODES:
+        raise pytest.UsageError(f"{_CONTRACT} must be strict, warn or off, got {mode!r}")
+    contract_mode = mode
+
+    def restore() -> None:
+        global contract_mode
+        contract_mode = before
+
+    config.add_cleanup(restore)
 
 
 def _clean_up_redis_run(run: str, previous_run: str | None) -> None:

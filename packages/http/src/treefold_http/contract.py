@@ -4,6 +4,7 @@ Imported only where a lock is asked for; it needs the extra `contract`.
 """
 
 try:
+    from treefold_http._facts.call_tree import build_call_tree as build_call_tree
     from treefold_http._facts.project_lock import (
         LockBuilder as LockBuilder,
         ProjectLock as ProjectLock,
@@ -18,4 +19,10 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from error
 
-__all__ = ["LockBuilder", "ProjectLock", "UnreadableProject", "build_project_lock"]
+__all__ = [
+    "LockBuilder",
+    "ProjectLock",
+    "UnreadableProject",
+    "build_call_tree",
+    "build_project_lock",
+]

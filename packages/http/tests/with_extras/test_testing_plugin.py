@@ -292,3 +292,43 @@ def test_without_httpx_the_client_says_what_to_install() -> None:
 
     expected = 'The test client needs httpx; install it: pip install "treefold[test]"'
     assert f"TreefoldError: {expected}" in done.stderr
+
+
+WRONG = {
+    "Api/v1/Wrong/Get.py": "async def handler() -> list[int]:\n    return ['a']\n",
+    "test_wrong.py": """
+        from treefold_http.testing import TestClient
+
+        def test_fixture(client):
+            client.get("/v1/wrong")
+
+        def test_own_client(app):
+            TestClient(app).get("/v1/wrong")
+
+        def test_told(app):
+            TestClient(app, contract="off").get("/v1/wrong")
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("ini", "arguments", "outcome"),
+    [
+        ("", [], "3 passed"),
+        ("treefold_contract = strict", [], "2 failed, 1 passed"),
+        ("", ["--treefold-contract", "strict"], "2 failed, 1 passed"),
+        ("treefold_contract = strict", ["--treefold-contract", "off"], "3 passed"),
+        ("treefold_contract = warn", ["-W", "default"], "3 passed, 1 warning"),
+    ],
+)
+def test_a_setting_chooses_the_contract_of_all_clients(
+    ini: str, arguments: list[str], outcome: str, write: Write
+) -> None:
+    folder = write({**WRONG, "pytest.ini": f"[pytest]\n{ini}\n"})
+    _, output = run_pytest(folder, *arguments)
+    assert outcome in output, output
+
+
+def test_an_unknown_contract_is_refused(write: Write) -> None:
+    code, output = run_pytest(write({**WRONG, "pytest.ini": "[pytest]\ntreefold_contract = loud"}))
+    assert (code, "must be strict, warn or off, got 'loud'" in output) == (4, True), output

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from treefold_contract import Deprecation, RouteFacts, Segment
+from treefold_contract import Deprecation, RouteFacts, Segment, TypeNode
 from treefold_http._description.routes import RouteDescription
 from treefold_http._facts.access import (
     iter_limits,
@@ -17,7 +18,9 @@ from treefold_http._facts.answers import AnswerReader, iter_offers
 from treefold_http._facts.inputs import list_bodies, list_inputs, read_path_types
 from treefold_http._facts.named_types import NamedTypes
 from treefold_http._plans.plans import WEBSOCKET
-from treefold_router import parameter_name, segment_of
+from treefold_router import Route, parameter_name, segment_of
+
+NO_TYPES: Mapping[str, TypeNode] = MappingProxyType({})
 
 
 def build_route_facts(
@@ -30,7 +33,7 @@ def build_route_facts(
     found = [] if is_socket else answers.list_answers()
     return RouteFacts(
         described.route.method,
-        _build_path(described, named),
+        build_path(described.route, read_path_types(described, named)),
         operation=module.operation_id or "",
         deprecation=Deprecation() if module.deprecated else None,
         auth=tuple(list_credentials(described)),
@@ -46,11 +49,11 @@ def build_route_facts(
     )
 
 
-def _build_path(described: RouteDescription, named: NamedTypes) -> tuple[Segment, ...]:
-    types = read_path_types(described, named)
-    names = iter(described.route.parameters)
-    segments = [Segment(described.route.version)]
-    for folder in described.route.file.split("/")[1:-1]:
+def build_path(route: Route, types: Mapping[str, TypeNode] = NO_TYPES) -> tuple[Segment, ...]:
+    """Return the segments of a route, with the types of the parameters that are known."""
+    names = iter(route.parameters)
+    segments = [Segment(route.version)]
+    for folder in route.file.split("/")[1:-1]:
         if parameter_name(folder) is None:
             segments.append(Segment(segment_of(folder)))
             continue

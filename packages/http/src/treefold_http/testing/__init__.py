@@ -10,6 +10,7 @@ from treefold_http.testing import _httpx as _httpx  # first: names the missing p
 from treefold_http._websockets.websocket import WebSocketDisconnect  # isort: skip
 from treefold_http.testing._async_client import AsyncTestClient
 from treefold_http.testing._client import TestClient
+from treefold_http.testing._contract_errors import ContractError, ContractWarning
 from treefold_http.testing._sessions import (
     AsyncWebSocketSession,
     WebSocketRefused,
@@ -19,6 +20,8 @@ from treefold_http.testing._sessions import (
 __all__ = [
     "AsyncTestClient",
     "AsyncWebSocketSession",
+    "ContractError",
+    "ContractWarning",
     "TestClient",
     "WebSocketDisconnect",
     "WebSocketRefused",

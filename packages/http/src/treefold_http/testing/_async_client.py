@@ -30,12 +30,16 @@ class AsyncTestClient(httpx.AsyncClient):
         base_url: base of relative paths, `http://testserver`; its host is the `Host` field.
         raise_app_errors: raise unhandled exceptions of the application instead of returning a 500.
         headers, cookies: sent with every request.
+        contract: `strict` raises a `ContractError` for an answer that the facts of its route do not
+            declare: its status, media type or body. `warn` gives a `ContractWarning`, one for each
+            route and cause; `off` checks nothing. By default as `treefold_contract` of pytest says,
+            else `off`. It needs the extra `contract`, which the extra `test` brings.
 
     Attributes:
         app: the application.
 
     Raises:
-        TypeError: for overrides of something that is not a treefold application.
+        TypeError: for overrides or a contract of something that is not a treefold application.
     """
 
     __test__ = False

@@ -34,12 +34,18 @@ class TestClient(httpx.Client):
         base_url: base of relative paths, `http://testserver`; its host is the `Host` field.
         raise_app_errors: raise unhandled exceptions of the application instead of returning a 500.
         headers, cookies: sent with every request.
+        contract: `strict` raises a `ContractError` for an answer that the facts of its route do not
+            declare: its status, media type or body. `warn` gives a `ContractWarning`, one for each
+            route and cause; `off` checks nothing. By default as `treefold_contract` of pytest says,
+            else `off`. It needs the extra `contract`, which the extra `test` brings.
 
     Attributes:
         app: the application.
+        api: its routes as a tree: `client.api.v1.user(7).get()` returns the response. It needs the
+            extra `contract`, as `contract` does.
 
     Raises:
-        TypeError: for overrides of something that is not a treefold application.
+        TypeError: for overrides or a contract of something that is not a treefold application.
     """
 
     # pytest collects classes whose names begin with `Test`
@@ -66,6 +72,18 @@ class TestClient(httpx.Client):
         """
         session = AsyncWebSocketSession(self, self._server, url, **options)
         return WebSocketSession(session, self._hand_over)
+
+    @property
+    def api(self) -> Any:
+        """The routes as a tree, with the names and inputs of the clients from a lock.
+
+        Raises:
+            TypeError: for an application that is none of treefold.
+            ModuleNotFoundError: when `treefold_contract` is not installed.
+        """
+        from treefold_http.testing._api import build_api
+
+        return build_api(self.app, self)
 
     def run(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Call a function on the event loop of the application, and return its result.

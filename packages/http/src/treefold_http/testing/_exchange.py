@@ -16,6 +16,7 @@ import httpx
 from treefold_http._wire.asgi import Message, RawHeaders
 from treefold_http.testing._answer import Answer
 from treefold_http.testing._call import Call
+from treefold_http.testing._contract_watch import ContractWatch
 from treefold_http.testing._scopes import build_http_scope
 from treefold_http.testing._server import Server
 from treefold_http.testing._upload import Upload
@@ -38,6 +39,7 @@ class Exchange:
         self._answer = Answer(request.method)
         self._over = asyncio.Event()
         self._call = Call(build_http_scope(request), self._over.set)
+        self._watch = ContractWatch.make(server)
         self._receiving = asyncio.Lock()
         self._pull: asyncio.Task[Message | None] | None = None
         self._rest: list[bytes] = []
@@ -117,7 +119,9 @@ class Exchange:
         if told and (error := self._call.find_unhandled_app_error()) is not None:
             return error
         if self._answer.complete or self._call.left.is_set():
-            return None
+            if self._watch is None or not self._answer.started:
+                return None
+            return self._watch.find_error(self._call.scope, is_complete=self._answer.complete)
         if told:
             return RuntimeError("The application returned before its answer was complete")
         if self._answer.started:
@@ -168,6 +172,8 @@ class Exchange:
     async def _queue_app_message(self, message: Message) -> None:
         started = self._answer.started
         data = self._answer.validate_and_extract_body(message)
+        if self._watch is not None:
+            self._watch.note_message(message, data)
         if self._answer.complete:
             self._over.set()
         await self._call.pipe.put({**message, "body": data} if started else message, len(data))

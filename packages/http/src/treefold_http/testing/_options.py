@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import httpx
 
+from treefold_http.testing._contract_errors import ContractMode
 from treefold_http.testing._server import Replacements, Served, Server
 
 Headers: TypeAlias = "httpx.Headers | Mapping[str, str] | Sequence[tuple[str, str]]"
@@ -40,6 +41,7 @@ class ClientOptions(TypedDict, total=False):
     raise_app_errors: bool
     headers: Headers | None
     cookies: Cookies | None
+    contract: ContractMode | None
 
 
 class SocketOptions(TypedDict, total=False):
@@ -53,7 +55,12 @@ class SocketOptions(TypedDict, total=False):
 def build_server(app: Served, options: ClientOptions) -> Server:
     """Return the server of a client."""
     raises = options.get("raise_app_errors", True)
-    return Server(app, overrides=options.get("overrides"), raise_app_errors=raises)
+    return Server(
+        app,
+        overrides=options.get("overrides"),
+        raise_app_errors=raises,
+        contract=options.get("contract"),
+    )
 
 
 def build_client_options(options: ClientOptions) -> dict[str, Any]:

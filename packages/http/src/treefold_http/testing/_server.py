@@ -16,6 +16,7 @@ from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.asgi import ASGIApp, Receive, Send
 from treefold_http.testing._call import DISCONNECT_TIMEOUT, Call
+from treefold_http.testing._contract_errors import ContractMode, choose_contract_mode
 from treefold_http.testing._startup import Startup
 
 Served: TypeAlias = "Application | ASGIApp | str | os.PathLike[str]"
@@ -29,17 +30,32 @@ class Server:
         app: an application, or its folder (the one that holds `Api/`).
         overrides: replacements until the server stops.
         raise_app_errors: raise unhandled exceptions of the application in the test.
+        contract: what becomes of answers that a contract does not declare; None as in pytest.
+
+    Attributes:
+        contract: the same, `off` for an application without a contract.
 
     Raises:
-        TypeError: for overrides of an object that is not an `Application`.
+        TypeError: for overrides or a contract of an object that is not an `Application`.
+        TreefoldError: for an unknown word as `contract`.
     """
 
     def __init__(
-        self, app: Served, *, overrides: Replacements | None, raise_app_errors: bool
+        self,
+        app: Served,
+        *,
+        overrides: Replacements | None,
+        raise_app_errors: bool,
+        contract: ContractMode | None = None,
     ) -> None:
         self.app = app if callable(app) else Application(app)
+        self.contract: ContractMode = choose_contract_mode(contract)
         if isinstance(self.app, Application):
             self.app.use_test_names()
+        elif contract not in (None, "off"):
+            raise TypeError(f"A contract needs a treefold Application, got {app!r}")
+        else:
+            self.contract = "off"
         self.raise_app_errors = raise_app_errors
         self.threads = WorkerThreads()
         self._overrides = dict(overrides or {})
