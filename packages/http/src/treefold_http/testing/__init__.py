@@ -10,7 +10,7 @@ from treefold_http.testing import _httpx as _httpx  # first: names the missing p
 from treefold_http._websockets.websocket import WebSocketDisconnect  # isort: skip
 from treefold_http.testing._async_client import AsyncTestClient
 from treefold_http.testing._client import TestClient
-from treefold_http.testing._contract_errors import ContractError, ContractWarning
+from treefold_http.testing._contract.findings import ContractError, ContractWarning
 from treefold_http.testing._sessions import (
     AsyncWebSocketSession,
     WebSocketRefused,

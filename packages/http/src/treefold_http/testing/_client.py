@@ -81,7 +81,7 @@ class TestClient(httpx.Client):
             TypeError: for an application that is none of treefold.
             ModuleNotFoundError: when `treefold_contract` is not installed.
         """
-        from treefold_http.testing._api import build_api
+        from treefold_http.testing._contract.api import build_api
 
         return build_api(self.app, self)
 

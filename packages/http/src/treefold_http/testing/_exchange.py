@@ -16,7 +16,7 @@ import httpx
 from treefold_http._wire.asgi import Message, RawHeaders
 from treefold_http.testing._answer import Answer
 from treefold_http.testing._call import Call
-from treefold_http.testing._contract_watch import ContractWatch
+from treefold_http.testing._contract.watch import ContractWatch
 from treefold_http.testing._scopes import build_http_scope
 from treefold_http.testing._server import Server
 from treefold_http.testing._upload import Upload

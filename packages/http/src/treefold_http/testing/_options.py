@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import httpx
 
-from treefold_http.testing._contract_errors import ContractMode
+from treefold_http.testing._contract.findings import ContractMode
 from treefold_http.testing._server import Replacements, Served, Server
 
 Headers: TypeAlias = "httpx.Headers | Mapping[str, str] | Sequence[tuple[str, str]]"

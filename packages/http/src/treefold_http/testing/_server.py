@@ -16,7 +16,7 @@ from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.asgi import ASGIApp, Receive, Send
 from treefold_http.testing._call import DISCONNECT_TIMEOUT, Call
-from treefold_http.testing._contract_errors import ContractMode, choose_contract_mode
+from treefold_http.testing._contract.findings import ContractMode, choose_contract_mode
 from treefold_http.testing._startup import Startup
 
 Served: TypeAlias = "Application | ASGIApp | str | os.PathLike[str]"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from treefold_http._application import Application
 from treefold_http._wire.asgi import Message, RawHeaders, Scope
-from treefold_http.testing._contract_errors import ContractError, ContractMode
+from treefold_http.testing._contract.findings import ContractError, ContractMode
 from treefold_http.testing._server import Server
 
 
@@ -57,7 +57,7 @@ class ContractWatch:
         """
         if not self._is_checked:
             self._is_checked = True
-            from treefold_http.testing._contract_check import (
+            from treefold_http.testing._contract.check import (
                 SentAnswer,
                 find_difference,
                 warn_once,

@@ -22,8 +22,7 @@ from treefold_http._application import Application
 from treefold_http._wire.asgi import RawHeaders, Scope
 from treefold_http._wire.root_path import below_root
 from treefold_http.contract import ProjectLock, build_project_lock  # first: names the extra
-from treefold_http.testing._contract_errors import ContractWarning, Finding
-from treefold_http.testing._declared_answers import (
+from treefold_http.testing._contract.declared_answers import (
     PROBLEM,
     describe_answer,
     find_error_type,
@@ -32,6 +31,7 @@ from treefold_http.testing._declared_answers import (
     list_implied,
     list_middleware_statuses,
 )
+from treefold_http.testing._contract.findings import ContractWarning, Finding
 from treefold_logging import mask
 from treefold_router import Found, NotFound as NoRoute, Route
 
