@@ -159,13 +159,13 @@ export interface V1Book {
 
 export interface V1BookExport {
   /** GET /v1/book/export */
-  readonly get: OptionalCall<AnyInputs, string, Ok<200, string> | Other>;
+  readonly get: OptionalCall<NoInputs, string, Ok<200, string> | Other>;
 }
 
 export interface V1BookIsbn {
   readonly review: V1BookIsbnReview;
   /** GET /v1/book/{isbn} */
-  readonly get: OptionalCall<AnyInputs, Detail, Ok<200, Detail> | Err<404, Problem> | Other>;
+  readonly get: OptionalCall<NoInputs, Detail, Ok<200, Detail> | Err<404, Problem> | Other>;
 }
 
 export interface V1BookIsbnReview {
@@ -192,26 +192,26 @@ export interface V1CoverIsbn {
   /** GET /v1/cover/{isbn} */
   readonly get: OptionalCall<NoInputs, Blob, Ok<200, Blob> | Err<404, Problem> | Other>;
   /** POST /v1/cover/{isbn} */
-  readonly post: Call<{ multipart: unknown & { image: Blob } }, { [key: string]: string | number }, Ok<201, { [key: string]: string | number }> | Err<404, Problem> | Err<422, Problem> | Other>;
+  readonly post: Call<{ multipart: { image: Blob } }, { [key: string]: number | string }, Ok<201, { [key: string]: number | string }> | Err<404, Problem> | Err<422, Problem> | Other>;
   /** PUT /v1/cover/{isbn} */
   readonly put: OptionalCall<AnyInputs, undefined, Ok<204, undefined> | Err<404, Problem> | Other>;
 }
 
 export interface V1Health {
   /** GET /v1/health */
-  readonly get: OptionalCall<AnyInputs, { [key: string]: string }, Ok<200, { [key: string]: string }> | Other>;
+  readonly get: OptionalCall<NoInputs, { [key: string]: string }, Ok<200, { [key: string]: string }> | Other>;
 }
 
 export interface V1Order {
   readonly news: V1OrderNews;
   (id: number): V1OrderId;
   /** POST /v1/order */
-  readonly post: Call<{ json: Basket }, Placed, Ok<201, Placed> | Err<409, { [key: string]: string | number }> | Err<422, Problem> | Other>;
+  readonly post: Call<{ json: Basket }, Placed, Ok<201, Placed> | Err<409, { [key: string]: number | string }> | Err<422, Problem> | Other>;
 }
 
 export interface V1OrderNews {
   /** GET /v1/order/news */
-  readonly get: OptionalCall<AnyInputs, AsyncIterable<ServerEvent<string, unknown>>, Ok<200, AsyncIterable<ServerEvent<string, unknown>>> | Other>;
+  readonly get: OptionalCall<NoInputs, AsyncIterable<ServerEvent<string, unknown>>, Ok<200, AsyncIterable<ServerEvent<string, unknown>>> | Other>;
 }
 
 export interface V1OrderId {
@@ -221,11 +221,11 @@ export interface V1OrderId {
 
 export interface V1Session {
   /** DELETE /v1/session */
-  readonly delete: OptionalCall<AnyInputs, undefined, Ok<204, undefined> | Other>;
+  readonly delete: OptionalCall<NoInputs, undefined, Ok<204, undefined> | Other>;
   /** GET /v1/session */
   readonly get: OptionalCall<NoInputs, Named, Ok<200, Named> | Other>;
   /** POST /v1/session */
-  readonly post: OptionalCall<AnyInputs, Named, Ok<200, Named> | Err<401, Problem> | Err<422, Problem> | Other>;
+  readonly post: Call<{ json: Credentials }, Named, Ok<200, Named> | Err<401, Problem> | Err<422, Problem> | Other>;
 }
 
 export interface V1User {
@@ -244,12 +244,12 @@ export interface V1User {
 export interface V1UserMe {
   readonly order: V1UserMeOrder;
   /** GET /v1/user/me */
-  readonly get: OptionalCall<NoInputs, { [key: string]: string | number }, Ok<200, { [key: string]: string | number }> | Other>;
+  readonly get: OptionalCall<NoInputs, { [key: string]: number | string }, Ok<200, { [key: string]: number | string }> | Other>;
 }
 
 export interface V1UserMeOrder {
   /** GET /v1/user/me/order */
-  readonly get: OptionalCall<NoInputs, unknown, Ok<number, unknown> | Other>;
+  readonly get: OptionalCall<NoInputs, Past[], Ok<200, Past[]> | Other>;
 }
 
 export interface V1UserId {
@@ -267,7 +267,7 @@ export interface V2 {
 export interface V2Book {
   (isbn: string): V2BookIsbn;
   /** GET /v2/book */
-  readonly get: OptionalListCall<{ query?: { after?: string; author?: string; before?: string; cents__gte?: number; cents__lte?: number; genre?: string; limit?: number; order?: ("title" | "-title" | "cents" | "-cents")[]; title?: string; title__icontains?: string } }, Page_Listed, Ok<200, Page_Listed> | Err<422, Problem> | Other>;
+  readonly get: OptionalListCall<{ query?: { after?: string; author?: string; before?: string; cents__gte?: number; cents__lte?: number; genre?: string; limit?: number; order?: ("-cents" | "-title" | "cents" | "title")[]; title?: string; title__icontains?: string } }, Page_Listed, Ok<200, Page_Listed> | Err<422, Problem> | Other>;
 }
 
 export interface V2BookIsbn {
@@ -277,7 +277,7 @@ export interface V2BookIsbn {
 
 export interface V2Health {
   /** GET /v2/health */
-  readonly get: OptionalCall<AnyInputs, { [key: string]: string }, Ok<200, { [key: string]: string }> | Other>;
+  readonly get: OptionalCall<NoInputs, { [key: string]: string }, Ok<200, { [key: string]: string }> | Other>;
 }
 
 export interface Basket {
@@ -329,6 +329,12 @@ export interface Page_Listed {
   next: string | null;
   previous: string | null;
   total: number | null;
+}
+export interface Past {
+  id: number;
+  placed_at: string;
+  titles: string[];
+  total: number;
 }
 export interface Placed {
   id: number;

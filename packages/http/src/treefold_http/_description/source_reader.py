@@ -26,7 +26,7 @@ from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import HTTPError
 from treefold_logging import get_logger
 
-_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class FunctionFacts(NamedTuple):
@@ -72,16 +72,17 @@ class SourceReader:
 
     def __call__(self, function: AnyCallable) -> FunctionFacts:
         """Return the reading of a handler or a dependency; empty if its source is not known."""
-        if (plain := _unwrap_function(function)) is None:
+        if (plain := unwrap_function(function)) is None:
             return _NOTHING
         if (known := self._readings.get(plain)) is None:
             # to look at the names of compiled code costs far less than to parse its file
-            node = self._find_function(plain) if _is_worth_parsing(plain) else None
+            node = self.find_function(plain) if _is_worth_parsing(plain) else None
             known = _NOTHING if node is None else _analyze_function(node, plain)
             self._readings[plain] = known
         return known
 
-    def _find_function(self, function: FunctionType) -> _Function | None:
+    def find_function(self, function: FunctionType) -> FunctionNode | None:
+        """Return the definition of a function in its file; None if that is not known."""
         code = function.__code__
         if self._file != code.co_filename:
             self._file, self._tree = code.co_filename, _parse_source(function)
@@ -93,7 +94,8 @@ class SourceReader:
         return found[0]
 
 
-def _unwrap_function(function: Any) -> FunctionType | None:
+def unwrap_function(function: Any) -> FunctionType | None:
+    """Return the function that runs inside of decorators, partials and callables; None if none."""
     while isinstance(function, partial):
         function = cast("partial[Any]", function).func
     function = inspect.unwrap(function)
@@ -144,8 +146,8 @@ def _parse_source(function: FunctionType) -> ast.Module:
 
 
 def _iter_functions_at_line(
-    tree: ast.AST, line: int, kind: type[_Function] | tuple[type[_Function], ...]
-) -> Iterator[_Function]:
+    tree: ast.AST, line: int, kind: type[FunctionNode] | tuple[type[FunctionNode], ...]
+) -> Iterator[FunctionNode]:
     """The functions that begin on a line, that of their first decorator included."""
     for node in ast.iter_child_nodes(tree):
         decorators: list[ast.expr] = getattr(node, "decorator_list", [])
@@ -156,7 +158,7 @@ def _iter_functions_at_line(
             yield from _iter_functions_at_line(node, line, kind)
 
 
-def _analyze_function(node: _Function, function: FunctionType) -> FunctionFacts:
+def _analyze_function(node: FunctionNode, function: FunctionType) -> FunctionFacts:
     code = function.__code__
     # `request.json()` reads the body; `json()` of another object says nothing
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -189,11 +191,11 @@ def _iter_media_types(calls: Iterable[ast.Call], function: FunctionType) -> Iter
         name, owner = "", call.func
         if isinstance(owner, ast.Attribute) and owner.attr in _CONSTRUCTORS:
             name, owner = owner.attr, owner.value
-        if (kind := find_made_response(_resolve_value(owner, function), name)) is not None:
+        if (kind := find_made_response(resolve_value(owner, function), name)) is not None:
             yield read_media_type(call, kind)
 
 
-def _list_body_nodes(function: _Function) -> list[ast.AST]:
+def _list_body_nodes(function: FunctionNode) -> list[ast.AST]:
     """The nodes of a function's body in the order of the source, without nested functions."""
     body = function.body if isinstance(function.body, list) else [function.body]
     found: list[ast.AST] = []
@@ -210,7 +212,7 @@ def _read_raised_statuses(error: ast.expr, function: FunctionType) -> list[int]:
     if isinstance(error, ast.IfExp):
         nodes = (error.body, error.orelse)
         return [status for node in nodes for status in _read_raised_statuses(node, function)]
-    kind = _resolve_value(error.func if isinstance(error, ast.Call) else error, function)
+    kind = resolve_value(error.func if isinstance(error, ast.Call) else error, function)
     if not _is_subclass(kind, HTTPError):
         return []
     status: Any = getattr(kind, "code", None)
@@ -223,10 +225,10 @@ def _read_raised_statuses(error: ast.expr, function: FunctionType) -> list[int]:
 
 def _refers_to_event_stream(part: ast.AST, function: FunctionType) -> bool:
     if isinstance(part, ast.Attribute):
-        module = _resolve_value(part.value, function) if isinstance(part.value, ast.Name) else None
-        value = _resolve_value(part, function)
+        module = resolve_value(part.value, function) if isinstance(part.value, ast.Name) else None
+        value = resolve_value(part, function)
         return isinstance(module, ModuleType) and _is_subclass(value, EventStream)
-    return isinstance(part, ast.Name) and _is_subclass(_resolve_value(part, function), EventStream)
+    return isinstance(part, ast.Name) and _is_subclass(resolve_value(part, function), EventStream)
 
 
 def _read_model_argument(call: ast.Call | None, function: FunctionType) -> Any:
@@ -235,11 +237,14 @@ def _read_model_argument(call: ast.Call | None, function: FunctionType) -> Any:
         return EMPTY
     if call.keywords and call.keywords[0].arg != "model":
         return EMPTY
-    return _resolve_value([*call.args, *(key.value for key in call.keywords)][0], function)
+    return resolve_value([*call.args, *(key.value for key in call.keywords)][0], function)
 
 
-def _resolve_value(node: ast.expr, function: FunctionType) -> Any:
-    """The value of a global name, an attribute, or a type in brackets or with `|`; else EMPTY."""
+def resolve_value(node: ast.expr, function: FunctionType) -> Any:
+    """Return the value of a global name, an attribute, or a type in brackets or with `|`.
+
+    Anything else is EMPTY.
+    """
     try:
         return _evaluate_node(node, function)
     except Exception:  # a name that is not there yet, or no type; properties are user code

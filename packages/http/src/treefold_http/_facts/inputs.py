@@ -78,8 +78,10 @@ def list_bodies(described: RouteDescription, named: NamedTypes) -> list[Body]:
     if models:
         node = _read_models(described, [model.type for model in models], named)
         return [Body("json", node, not any(model.is_required for model in models))]
-    if fields or files:
-        node = _refer_to_form(described, fields, named) if fields else AnyType()
+    if files and not fields:
+        return []  # the files say it
+    if fields:
+        node = _refer_to_form(described, fields, named)
         is_optional = not any(each.is_required for each in (*fields, *files))
         media = ("multipart",) if files else ("form", "multipart")
         return [Body(each, node, is_optional) for each in media]

@@ -6,12 +6,16 @@ name. `read` then gives each its name, and returns the definitions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 from treefold_contract import (
+    NULL,
+    Choice,
+    ChoiceValue,
     Definition,
     ListType,
     MapType,
@@ -22,6 +26,7 @@ from treefold_contract import (
     TypeNode,
     UnionType,
     without_input_rules,
+    write_type,
 )
 from treefold_http._description.class_origin import ClassOrigin
 
@@ -126,30 +131,54 @@ def _list_inner_types(node: Definition) -> tuple[TypeNode, ...]:
             return ()
 
 
-def rename_references(node: TypeNode, names: Mapping[str, str]) -> TypeNode:
-    """Return a type whose references have other names."""
+def rename_references(node: TypeNode, names: Mapping[str, str], side: Side) -> TypeNode:
+    """Return a type whose references have other names.
+
+    Values of a choice are sorted, and the options of a union in responses: in requests they are
+    tried in their order.
+    """
+
+    def rename(inner: TypeNode) -> TypeNode:
+        return rename_references(inner, names, side)
+
     match node:
         case Reference():
             return Reference(names[node.name])
         case ListType():
-            return replace(node, item=rename_references(node.item, names))
+            return replace(node, item=rename(node.item))
         case TupleType():
-            return TupleType(tuple(rename_references(each, names) for each in node.items))
+            return TupleType(tuple(map(rename, node.items)))
         case MapType():
-            key, value = (rename_references(each, names) for each in (node.key, node.value))
-            return MapType(key, value)
+            return MapType(rename(node.key), rename(node.value))
         case UnionType():
-            options = tuple(rename_references(each, names) for each in node.options)
-            return replace(node, options=options)
+            # typing keeps one object for `List[int | str]` and `List[str | int]`: the order of
+            # options depends on which of them the process has met first
+            options = map(rename, node.options)
+            in_order = sorted(options, key=_rank_option) if side == "response" else options
+            return replace(node, options=tuple(in_order))
+        case Choice():
+            return replace(node, values=tuple(sorted(node.values, key=_rank_value)))
         case _:
             return node
 
 
-def rename_in_definition(definition: Definition, names: Mapping[str, str]) -> Definition:
-    """Return a definition whose references have other names."""
+def _rank_option(node: TypeNode) -> tuple[bool, bool, str]:
+    return node == NULL, not isinstance(node, Choice), write_type(node)
+
+
+def _rank_value(value: ChoiceValue) -> tuple[str, Any]:
+    plain = json.loads(value.literal)
+    return type(plain).__name__, plain
+
+
+def rename_in_definition(
+    definition: Definition, names: Mapping[str, str], side: Side
+) -> Definition:
+    """Return a definition whose references have other names, as `rename_references` does."""
     if not isinstance(definition, Record):
-        return rename_references(definition, names)
+        return rename_references(definition, names, side)
     members = tuple(
-        replace(member, type=rename_references(member.type, names)) for member in definition.members
+        replace(member, type=rename_references(member.type, names, side))
+        for member in definition.members
     )
     return replace(definition, members=members)

@@ -22,6 +22,7 @@ from treefold_contract import (
     RouteWords,
     Segment,
     Settings,
+    Side,
     TypeNode,
     VersionFacts,
 )
@@ -175,7 +176,7 @@ def _read_error_model(app: Host, named: NamedTypes) -> TypeNode | None:
 def _read_settings(app: Host, errors: TypeNode | None, names: Mapping[str, str]) -> Settings:
     shown = PROBLEM
     if errors is not None:
-        node = rename_references(errors, names)
+        node = rename_references(errors, names, "response")
         shown = node.name if isinstance(node, Reference) else "other"
     settings = app.settings
     automatic = (("head", settings.auto_head), ("options", settings.auto_options))
@@ -194,7 +195,11 @@ def _build_definitions(
     found: dict[str, Definition] = {}
     for named in types:
         name, (request, response) = names[named.key], named.shape
-        renamed = [view and rename_in_definition(view, names) for view in (request, response)]
+        views: tuple[tuple[Definition | None, Side], ...] = (
+            (request, "request"),
+            (response, "response"),
+        )
+        renamed = [view and rename_in_definition(view, names, side) for view, side in views]
         if renamed[0] is not None and renamed[1] is not None:
             found[f"{name} in"], found[f"{name} out"] = renamed[0], renamed[1]
             continue
@@ -215,19 +220,22 @@ def _iter_types(route: RouteFacts) -> Iterator[TypeNode]:
 def _rename_types(route: RouteFacts, names: Mapping[str, str]) -> RouteFacts:
     """Return facts whose references hold the names of types."""
 
-    def rename(fact: _Fact) -> _Fact:
+    def rename(fact: _Fact, side: Side = "request") -> _Fact:
         if fact.type is None:
             return fact
-        return replace(fact, type=rename_references(fact.type, names))
+        return replace(fact, type=rename_references(fact.type, names, side))
+
+    def rename_message(fact: Message) -> Message:
+        return rename(fact, "request" if fact.direction == "in" else "response")
 
     return replace(
         route,
         path=tuple(map(rename, route.path)),
         inputs=tuple(map(rename, route.inputs)),
         bodies=tuple(map(rename, route.bodies)),
-        answers=tuple(map(rename, route.answers)),
-        fields=tuple(map(rename, route.fields)),
-        messages=tuple(map(rename, route.messages)),
+        answers=tuple(rename(each, "response") for each in route.answers),
+        fields=tuple(rename(each, "response") for each in route.fields),
+        messages=tuple(map(rename_message, route.messages)),
     )
 
 

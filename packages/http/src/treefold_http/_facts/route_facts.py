@@ -17,6 +17,7 @@ from treefold_http._facts.access import (
 from treefold_http._facts.answers import AnswerReader, iter_offers
 from treefold_http._facts.inputs import list_bodies, list_inputs, read_path_types
 from treefold_http._facts.named_types import NamedTypes
+from treefold_http._facts.request_uses import reads_unknown_inputs
 from treefold_http._plans.plans import WEBSOCKET
 from treefold_router import Route, parameter_name, segment_of
 
@@ -65,9 +66,10 @@ def build_path(route: Route, types: Mapping[str, TypeNode] = NO_TYPES) -> tuple[
 
 
 def _reads_connection(described: RouteDescription) -> bool:
-    """Return True if the handler takes the request: what it reads there is not known."""
+    """Return True if the handler takes the request, and what it reads there is not known."""
     if described.route.method == WEBSOCKET:
         return False
-    return described.contract.is_opaque or any(
+    takes_request = described.contract.is_opaque or any(
         each.source == "connection" for each in described.contract.arguments
     )
+    return takes_request and reads_unknown_inputs(described)

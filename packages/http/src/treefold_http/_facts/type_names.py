@@ -12,6 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 
+from treefold_contract import Side
 from treefold_http._description.class_origin import ClassOrigin
 from treefold_http._facts.named_types import NamedType, rename_in_definition
 
@@ -80,7 +81,7 @@ def _group_by_shape(
     while True:
         seen: dict[Hashable, str] = {}
         finer = {
-            key: seen.setdefault((colors[key], *_describe(named, colors)), f"{len(seen)}")
+            key: seen.setdefault((colors[key], *_describe(named, colors)), f"C{len(seen)}")
             for key, named in types.items()
         }
         if len(seen) == len(set(colors.values())):
@@ -98,7 +99,11 @@ def _group_by_shape(
 
 
 def _describe(named: NamedType, colors: Mapping[str, str]) -> tuple[Hashable, ...]:
-    return tuple(view and repr(rename_in_definition(view, colors)) for view in named.shape)
+    sides: tuple[Side, Side] = ("request", "response")
+    return tuple(
+        view and repr(rename_in_definition(view, colors, side))
+        for view, side in zip(named.shape, sides, strict=True)
+    )
 
 
 def _clean_name(name: str) -> str:

@@ -79,6 +79,57 @@ def test_a_handler_that_takes_the_request_is_opaque(facts: Facts) -> None:
     assert found == ["opaque", "body json any lenient ?", "200 json {str: int} unchecked"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return {}",
+        "return {request.path_params['id']: 1}",
+        "login(request, 1)",
+        "logout(request); return {request.method: 1}",
+    ],
+)
+@pytest.mark.parametrize("signature", ["request", "n: int, request: Request, /"])
+def test_a_request_of_which_no_input_is_read_is_not_opaque(
+    facts: Facts, signature: str, body: str
+) -> None:
+    start = "from treefold_http.auth import login, logout\nasync def handler"
+
+    assert "opaque" not in facts(f"{start}({signature}) -> dict[str, int]: {body}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return request.headers",
+        "return read(request)",
+        "given = request; return given.query_params",
+        "return [each for each in (lambda: request.cookies)()]",
+        "return locals()",
+        "return eval('request.headers')",
+        "return path_params(request)",
+        "login(1, request)",
+        "login(request, request.cookies['name'])",
+    ],
+)
+@pytest.mark.parametrize("signature", ["request", "n: int, *, request: Request"])
+def test_a_request_that_may_be_read_is_opaque(facts: Facts, signature: str, body: str) -> None:
+    start = "from treefold_http.auth import login\ndef read(given): ...\nasync def handler"
+
+    assert "opaque" in facts(f"{start}({signature}): {body}")
+
+
+def test_a_handler_without_known_source_is_opaque(facts: Facts) -> None:
+    text = (
+        "made = {}\nexec('async def handler(request): return {}', made)\nhandler = made['handler']"
+    )
+
+    assert "opaque" in facts(text)
+
+
+def test_files_alone_are_the_body(facts: Facts) -> None:
+    assert facts("async def handler(image: UploadFile) -> None: ...") == ["file image file", "204"]
+
+
 def test_a_body_is_closed_where_the_framework_checks_it(
     lock: Callable[..., str],
 ) -> None:

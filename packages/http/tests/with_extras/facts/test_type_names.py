@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 
+import pytest
+
 Lock = Callable[..., str]
 ANSWER = """
 from dataclasses import dataclass
@@ -199,3 +201,39 @@ def test_named_values_and_aliases_are_types(lock: Lock) -> None:
         "Role": '"admin" (ADMIN) | "member" (MEMBER)',
         "Size": "1 (SMALL)",
     }
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "Dict[str, Union[bool, int, None, Literal['b', 'a']]]",
+        "Dict[str, Union[Literal['a', 'b'], None, int, bool]]",
+        "dict[str, None | int | bool | Literal['b', 'a']]",
+    ],
+)
+def test_the_order_of_a_union_is_that_of_its_text(lock: Lock, annotation: str) -> None:
+    text = lock(f"from typing import *\nasync def handler() -> {annotation}: ...")
+
+    assert '  200     json {str: "a" | "b" | bool | int | null} unchecked\n' in text
+
+
+@pytest.mark.parametrize("annotation", ["str | int", "int | str"])
+def test_a_body_has_the_order_in_which_types_are_tried(lock: Lock, annotation: str) -> None:
+    text = lock(
+        f"from typing import TypedDict\nclass Sent(TypedDict): a: {annotation}\n"
+        "async def handler(sent: Sent) -> None: ...",
+        file="Api/v1/X/Post.py",
+    )
+
+    assert text.endswith(f"  a       {annotation}\n")
+
+
+@pytest.mark.parametrize("members", ["TEN = 10; TWO = 2; ONE = 1", "ONE = 1; TWO = 2; TEN = 10"])
+def test_the_members_of_an_enum_are_sorted(lock: Lock, members: str) -> None:
+    text = lock(
+        "from enum import Enum\n"
+        f"class Size(Enum): {members}\n"
+        "async def handler() -> dict[str, Size]: ..."
+    )
+
+    assert types(text) == {"Size": "1 (ONE) | 2 (TWO) | 10 (TEN)"}

@@ -11,8 +11,7 @@ class Detail(TypedDict):
     price: float
 
 
-async def handler(request) -> Detail:
-    isbn = request.path_params["isbn"]
+async def handler(isbn: str) -> Detail:
     book = await Book.objects.select_related("author").filter(isbn=isbn).afirst()
     if book is None:
         raise NotFound("There is no such book")

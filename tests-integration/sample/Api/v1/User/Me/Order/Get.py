@@ -1,10 +1,20 @@
+from datetime import datetime
+from typing import TypedDict
+
 from Models.people import User
 from Models.sales import Order
 from Services.accounts import current_user
 from treefold import Depends
 
 
-async def handler(user: User = Depends(current_user)):
+class Past(TypedDict):
+    id: int
+    placed_at: datetime
+    titles: list[str]
+    total: float
+
+
+async def handler(user: User = Depends(current_user)) -> list[Past]:
     orders = await Order.objects.filter(user=user).prefetch_related("lines__book")[:100]
     return [
         {
