@@ -1,0 +1,1 @@
+"""Trees, edits and pairs of trees for the tests of locks."""
