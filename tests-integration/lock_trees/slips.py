@@ -116,8 +116,8 @@ def _write_slips(name: str) -> list[Pair]:
             tree,
             replace(tree, shapes, "    note:", "    currency: str = 'EUR'\n    note:"),
             f"{listed} 200 json [].currency",
-            "field-added-required",
-            "compatible",
+            "old-version-changed",
+            "warning",
         ),
         Pair(
             "type changed in place in an old version",

@@ -233,3 +233,45 @@ def test_findings_do_not_depend_on_the_seed_of_hashes() -> None:
 
 def test_versions_are_ordered_by_number() -> None:
     assert [VersionFacts(name).number for name in ("v2", "v10", "v")] == [2, 10, 0]
+
+
+def describe_members(*added: str) -> list[tuple[str, str, str]]:
+    """The findings of members that types of two versions gain."""
+    old = f"""{HEAD}version v1 stable
+version v2 stable
+
+GET /v1/user
+  200     json User
+
+POST /v1/user
+  body    json User
+  204
+
+v2 = v1
+
+GET /v2/user
+  200     json User@v2
+
+type User
+  id      int
+type User@v2
+  id      int
+  name    str
+"""
+    new = old
+    for name in added:
+        new = new.replace(f"type {name}\n", f"type {name}\n  age     int ?\n")
+    return [(each.verdict, each.rule, each.place) for each in find_changes(old, new)]
+
+
+def test_a_member_that_an_old_version_alone_gains_is_a_warning() -> None:
+    found = describe_members("User")
+
+    assert ("warning", "old-version-changed", "GET /v1/user 200 json .age") in found
+    # a body may have it in every version
+    assert all(rule != "old-version-changed" for _, rule, place in found if "body" in place)
+
+
+def test_a_member_that_the_newest_version_gains_too_is_compatible() -> None:
+    for added in (("User@v2",), ("User", "User@v2")):
+        assert {verdict for verdict, _, _ in describe_members(*added)} == {"compatible"}

@@ -27,5 +27,5 @@ def find_stale_lock(app: "Application") -> Iterator[Problem]:
         yield Problem(Kind.LINT, str(error), (LOCK,), code="stale-lock")
         return
     if text != known:
-        message = f"{LOCK} is not what the project does; run 'treefold contract lock'"
+        message = "not what the project does; run 'treefold contract lock'"
         yield Problem(Kind.LINT, message, (LOCK,), code="stale-lock")

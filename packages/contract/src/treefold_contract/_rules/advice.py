@@ -35,6 +35,7 @@ ADVICE = {
     "scope-removed": "require the scope again",
     "sunset-earlier": "keep the sunset that was announced",
     "sunset-too-soon": "choose a later sunset",
+    "old-version-changed": "make the change in the newest version, or in all of them",
     "deprecated-undated": "give the deprecation a date",
 }
 """By rule; what has no entry is advised by its verdict."""

@@ -20,6 +20,7 @@ from treefold_contract._rules.answer_rules import compare_answers, compare_messa
 from treefold_contract._rules.findings import Finding, collect_findings
 from treefold_contract._rules.input_rules import compare_inputs
 from treefold_contract._rules.lifetime_rules import compare_deprecations, compare_stability
+from treefold_contract._rules.old_versions import warn_of_old_versions
 from treefold_contract._rules.route_change import Change, Comparison, RoutePair, find_version
 from treefold_contract._rules.rule_table import GRAVITY, fixed_verdict
 from treefold_contract._rules.shadow_rules import compare_places
@@ -60,7 +61,7 @@ def _find_changes(comparison: Comparison) -> Iterator[Change]:
         *compare_guards_of_versions(comparison),
     ]
     versions = {each.name for each in (*old.versions, *new.versions)}
-    for change in changes:
+    for change in warn_of_old_versions(changes, new):
         if change.version not in versions:  # the first segment of a path is no version
             change = replace(change, version="")
         is_draft = change.version in drafts and change.verdict in ("breaking", "weaker")

@@ -206,6 +206,7 @@ TABLE: tuple[Rule, ...] = (
     _fixed(107, "socket-close-added", "a socket is closed with one more code", "", "W"),
     _fixed(107, "socket-close-removed", "a socket is never closed with a code", "", "C"),
     _law(108, "webhook-out", "a request of the service: sides change places", "B", "B"),
+    _fixed(0, "old-version-changed", "an old version alone answers one member more", "", "W"),
     _law(0, "type-unknown", "a type of which only the name is known", "W", "W"),
 )
 """Rows 1 to 108. Number 0 is no row: it says that nothing is known."""
