@@ -115,7 +115,7 @@ def test_projects_of_branches_that_touch_different_routes_merge(
     clean, wrong = run_pairs(repository, PROJECTS, "projects", write)
 
     print(f"{clean} of {PROJECTS} pairs of projects merge, {len(wrong)} into another lock")
-    assert PROJECTS - clean <= CONFLICTS * PROJECTS
+    assert PROJECTS - clean <= max(CONFLICTS_OF_FEW, CONFLICTS * PROJECTS)
     assert wrong == []
 
 
