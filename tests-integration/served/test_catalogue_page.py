@@ -26,7 +26,7 @@ def shop(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pro
 
 @pytest.fixture(scope="module")
 def catalogue(shop: Process) -> Iterator[Watched]:
-    """The page in a browser, which must not fail and asks nobody else."""
+    """The page in a browser; it must not fail, and its requests stay on its origin."""
     host, port = shop.address
     with running_browser() as browser:
         watched = Watched(browser.new_context(), f"http://{host}:{port}")

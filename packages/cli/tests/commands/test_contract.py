@@ -178,10 +178,10 @@ def test_a_finding_is_accepted_with_a_reason(shop: Callable[..., Path], treefold
 
     assert treefold("contract", "accept", fingerprint)[0] == 2
     assert treefold("contract", "accept", "0" * 12, "--reason", "x")[0] == 1
-    code, out, _ = treefold("contract", "accept", fingerprint, "--reason", "nobody reads it")
+    code, out, _ = treefold("contract", "accept", fingerprint, "--reason", "no client reads it")
 
     assert (code, out.startswith(f"accepted: {fingerprint} field-removed")) == (0, True)
-    assert (root / "contract-accepted.txt").read_text().endswith("# nobody reads it\n")
+    assert (root / "contract-accepted.txt").read_text().endswith("# no client reads it\n")
     assert treefold("contract", "diff")[0] == 0
     assert "field-removed" in treefold("contract", "show", fingerprint)[1]
 
