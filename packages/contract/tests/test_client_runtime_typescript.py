@@ -8,17 +8,38 @@ from typing import Any
 
 import pytest
 from socket_servers import serve_sockets
-from written_clients import run_node
+from written_clients import read_text_lock, run_node
 
 from treefold_contract import Lock, write_typescript_client
 
-MOST = 1500  # bytes of the runtime after gzip -9
+MOST = 1500  # bytes of each file of the runtime after gzip -9
 
 
-@pytest.mark.parametrize("name", ["client.js", "treefold-streams.js"])
-def test_a_runtime_is_small(name: str) -> None:
-    text = write_typescript_client(Lock())[name]
-    assert len(gzip.compress(text.encode(), 9, mtime=0)) <= MOST
+def test_each_file_of_the_runtime_is_small_and_the_same_for_every_api() -> None:
+    lock = read_text_lock("\nGET /v1/user/{id:int}\n  200     json {str: int}\n")
+    empty, other = (
+        {name: text for name, text in write_typescript_client(each).items() if name[-3:] == ".js"}
+        for each in (Lock(), lock)
+    )
+    assert empty == other
+    assert list(empty) == ["client.js", "treefold-streams.js"]
+    sizes = {name: len(gzip.compress(text.encode(), 9, mtime=0)) for name, text in empty.items()}
+    assert max(sizes.values()) <= MOST, sizes
+
+
+def test_calls_without_streams_load_one_file(tmp_path: Path) -> None:
+    script = """
+    (await import("node:fs")).rmSync("treefold-streams.js");
+    const client = connect("https://x.org", { fetch: async () => Response.json({ a: 1 }) });
+    print(await client.v1.user(7).get());
+    print((await client.v1.user.post.safe({ json: {} })).status);
+    print((await client.v1.user.get.raw()).status);
+    print(client.v1.user.get.key());
+    try { for await (const page of client.v1.user.get.pages()) print(page); }
+    catch (error) { print(error.code); }
+    """
+    found = run_node(tmp_path, script)
+    assert found == [{"a": 1}, 200, 200, ["v1", "user", "GET"], "ERR_MODULE_NOT_FOUND"]
 
 
 def send(folder: Path, call: str, options: str = "") -> dict[str, Any]:
