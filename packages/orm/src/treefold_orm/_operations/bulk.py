@@ -116,9 +116,9 @@ def insert_instances(
     if has_several_databases():
         for row in rows:
             check_related_databases(row, alias, meta.columns)
-    # all attributes of all rows in one call: a step for each row would be felt
-    held = chain.from_iterable(map(attrgetter("__dict__"), rows))
-    are_new = _STATE.isdisjoint(held) and all(kind._alias == alias for kind in kinds)
+    # the names of all attributes of all rows in one call: a step for each row would be felt
+    names: set[str] = set().union(*map(attrgetter("__dict__"), rows))
+    are_new = _STATE.isdisjoint(names) and all(kind._alias == alias for kind in kinds)
     if not are_new:
         yield from _load_missing_values(rows, alias, meta.columns)
     database = database_for(alias)
@@ -163,7 +163,9 @@ def _group_by_insert_columns(
         ]
     key = meta.pk
     without = [r for r in rows if r.__dict__.get(key.attname) is None] if key.generated else []
-    with_key = rows if not without else [r for r in rows if r.__dict__.get(key.attname) is not None]
+    with_key: Sequence[Instance] = rows if not without else []
+    if 0 < len(without) < len(rows):
+        with_key = [r for r in rows if r.__dict__.get(key.attname) is not None]
     parts = [_InsertGroup(with_key, meta.columns, stored)] if with_key else []
     if without:
         back = (key,) if rule is None else stored
@@ -313,12 +315,13 @@ def _set_generated_keys(
     if journal is not None:
         journal.record_attribute_changes(rows, attname, keys, are_new=are_new)
     stored = zip(*raw[:place], keys, *raw[place:], strict=True)
+    if are_new:
+        for held, key, loaded in zip(map(attrgetter("__dict__"), rows), keys, stored, strict=True):
+            held[attname], held["_row"] = key, loaded  # all that is done with such a row below
+        return
     for row, key, loaded in zip(rows, keys, stored, strict=True):
         setattr(row, attname, key)
-        if are_new:
-            row._row = loaded  # all that `record_stored_row` does with such a row
-        else:
-            record_stored_row(row, loaded, database.alias)
+        record_stored_row(row, loaded, database.alias)
 
 
 def _apply_returned_columns(
