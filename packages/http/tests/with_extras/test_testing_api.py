@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import copy
+import inspect
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 
+from treefold_contract import Lock, write_python_client
 from treefold_http import Application
-from treefold_http.testing import ContractError, TestClient
+from treefold_http.testing import (
+    AsyncTestClient,
+    AsyncWebSocketSession,
+    ContractError,
+    TestClient,
+    WebSocketSession,
+)
 
 FILES = {
     "Api/v1/User/Get.py": """
@@ -95,6 +105,91 @@ def test_a_socket_is_opened_with_its_inputs(client: TestClient) -> None:
     opened = client.api.v1.chat("a/b").socket(name="Ann &", headers={"x-trace": "t"})
     with opened as socket:
         assert socket.receive_json() == {"room": "a/b", "name": "Ann &", "trace": "t"}
+
+
+def run_async(app: Application, use: Callable[[Any, AsyncTestClient], Awaitable[Any]]) -> Any:
+    """Return what a function returns that uses the tree of an async client."""
+
+    async def run() -> Any:
+        async with AsyncTestClient(app) as client:
+            return await use(client.api, client)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(("call", "body"), CALLS.values(), ids=CALLS)
+def test_an_async_call_is_awaited(
+    call: Callable[[Any], Any], body: Any, project: Callable[..., Application]
+) -> None:
+    async def use(api: Any, _: AsyncTestClient) -> Any:
+        return (await call(api)).json()
+
+    assert run_async(project(FILES, default_version="v1"), use) == body
+
+
+def test_an_async_socket_is_opened_with_its_inputs(project: Callable[..., Application]) -> None:
+    async def use(api: Any, _: AsyncTestClient) -> Any:
+        async with api.v1.chat("a/b").socket(name="Ann &", headers={"x-trace": "t"}) as socket:
+            return await socket.receive_json()
+
+    assert run_async(project(FILES), use) == {"room": "a/b", "name": "Ann &", "trace": "t"}
+
+
+def test_an_async_tree_sends_what_the_client_sends(project: Callable[..., Application]) -> None:
+    async def use(api: Any, client: AsyncTestClient) -> Any:
+        client.headers["x-trace"] = "of the client"
+        own = await api.v1.user.post(json=[])
+        return own.status_code, own.json(), repr(api.v1.user(7))
+
+    sent: dict[str, Any] = {"body": [], "trace": "of the client"}
+    assert run_async(project(FILES), use) == (201, sent, "<place /v1/user/{id}>")
+
+
+@pytest.mark.parametrize("name", ["usr", "user.xyz"])
+def test_an_unknown_place_of_an_async_tree_is_named(
+    name: str, project: Callable[..., Application]
+) -> None:
+    async def use(api: Any, _: AsyncTestClient) -> None:
+        for part in name.split("."):
+            api = getattr(api.v1 if part != "xyz" else api, part)
+
+    with pytest.raises(AttributeError, match=r"has no '(usr|xyz)'"):
+        run_async(project(FILES), use)
+
+
+def read_stub_methods(name: str) -> dict[str, list[str]]:
+    """Return the public methods of a class in the stub of a client, with their parameters."""
+    text = write_python_client(Lock(), name="shop")["shop/__init__.pyi"]
+    classes = {each.name: each for each in ast.parse(text).body if isinstance(each, ast.ClassDef)}
+    return {
+        each.name: [argument.arg for argument in each.args.args]
+        for each in classes[name].body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name[0] != "_"
+    }
+
+
+def test_the_types_of_sockets_are_those_of_sessions() -> None:
+    declared = read_stub_methods("AsyncTestSocket")
+    plain = read_stub_methods("TestSocket")
+    assert declared == plain
+    assert set(plain) == {name for name in vars(WebSocketSession) if name[0] != "_"}
+    methods = {
+        name: list(inspect.signature(value).parameters)
+        for name, value in vars(AsyncWebSocketSession).items()
+        if inspect.isfunction(value) and name[0] != "_"
+    }
+    assert methods.items() <= declared.items()
+    assert set(declared) - set(methods) == {
+        *("accepted_subprotocol", "headers", "close_code", "close_reason")
+    }
+
+
+def test_a_client_with_the_types_of_a_generated_one_is_the_same(
+    project: Callable[..., Application],
+) -> None:
+    generic: Any = TestClient  # the types of a generated client are `dict` at run time
+    with generic[dict](project(FILES)) as client:
+        assert client.api.v1.user.get().json() == {"page": 1, "tag": []}
 
 
 UNKNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {

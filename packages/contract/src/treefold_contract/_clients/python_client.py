@@ -33,10 +33,14 @@ BUILTINS = (
     *("property", "str", "tuple", "type"),
 )
 CALLS = {
-    "operation": ("Call", "_Data", "_Result"),
-    "list_operation": ("ListCall", "_Data", "_Result"),
-    "socket_operation": ("OpenSocket", "_Sent", "_Received"),
+    "operation": ("Call", "TestCall[_P]", "_Data", "_Result"),
+    "list_operation": ("ListCall", "TestCall[_P]", "_Data", "_Result"),
+    "socket_operation": (
+        *("OpenSocket", "OpenTestSocket[_P, _Sent, _Received]"),
+        *("_Sent", "_Received"),
+    ),
 }
+"""What the decorator of an operation makes of it, with `Sync` or `Async` in front, and in tests."""
 
 
 def write_python_client(
@@ -168,16 +172,22 @@ class PlaceWriter:
         if key not in self.decorators:
             name = self.names.claim(f"deprecated_{len(self.decorators) + 1}")
             self.decorators[key] = name
-            call, first, second = CALLS[decorator]
+            call, test_call, first, second = CALLS[decorator]
             parameters = f"[_P, {first}, {second}]"
-            note = f"    @overload\n    @deprecated({write_text(message)})\n"
-            self.deprecated[key] = (
-                f"class {name}({decorator}{parameters}):\n{note}"
-                f"    def __get__(self, place: Place[Async], owner: object) -> "
-                f"{call}{parameters}: ...\n{note}"
-                f"    def __get__(self, place: Place[Sync], owner: object) -> "
-                f"Sync{call}{parameters}: ...\n"
+            modes = (
+                ("Async", f"{call}{parameters}"),
+                ("Sync", f"Sync{call}{parameters}"),
+                ("AsyncTests", f"Async{test_call}"),
+                ("Tests", test_call),
             )
+            lines = [f"class {name}({decorator}{parameters}):"]
+            for mode, made in modes:
+                lines.append("    @overload")
+                if not mode.endswith("Tests"):  # a test calls a deprecated route to check it
+                    lines.append(f"    @deprecated({write_text(message)})")
+                place = f"place: Place[{mode}]"
+                lines.append(f"    def __get__(self, {place}, owner: object) -> {made}: ...")
+            self.deprecated[key] = "\n".join([*lines, ""])
         return self.decorators[key]
 
 

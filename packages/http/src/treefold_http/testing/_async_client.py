@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Generic, Unpack
 
 import httpx
 
 from treefold_http.testing._options import (
+    Api,
     ClientOptions,
     SocketOptions,
     build_client_options,
@@ -18,7 +19,7 @@ from treefold_http.testing._transport import AsyncTransport
 from treefold_http.testing._written import build_verbatim_request
 
 
-class AsyncTestClient(httpx.AsyncClient):
+class AsyncTestClient(httpx.AsyncClient, Generic[Api]):
     """Requests to an application in process, on the caller's event loop.
 
     `async with` starts the application at its beginning and stops it at its end. Without it, the
@@ -37,6 +38,9 @@ class AsyncTestClient(httpx.AsyncClient):
 
     Attributes:
         app: the application.
+        api: its routes as a tree: `await client.api.v1.user(7).get()` returns the response. It
+            needs the extra `contract`, as `contract` does. `AsyncTestClient[shop.AsyncApi]` has the
+            types of the client `shop` that `treefold client python` wrote; others have `Any`.
 
     Raises:
         TypeError: for overrides or a contract of something that is not a treefold application.
@@ -66,3 +70,15 @@ class AsyncTestClient(httpx.AsyncClient):
             timeout: seconds that the application may take to accept, 5 by default.
         """
         return AsyncWebSocketSession(self, self._server, url, **options)
+
+    @property
+    def api(self) -> Api:
+        """The routes as a tree, with the names and inputs of the clients from a lock.
+
+        Raises:
+            TypeError: for an application that is none of treefold.
+            ModuleNotFoundError: when `treefold_contract` is not installed.
+        """
+        from treefold_http.testing._contract.api import build_api
+
+        return build_api(self.app, self)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, Unpack
+from typing import Any, Generic, ParamSpec, Unpack
 
 import httpx
 
 from treefold_http.testing._options import (
+    Api,
     ClientOptions,
     SocketOptions,
     build_client_options,
@@ -22,7 +23,7 @@ from treefold_http.testing._written import build_verbatim_request
 P = ParamSpec("P")
 
 
-class TestClient(httpx.Client):
+class TestClient(httpx.Client, Generic[Api]):
     """Requests to an application in process, from plain code; see `AsyncTestClient`.
 
     The application runs on one event loop in a thread of its own, from start to stop. `with` starts
@@ -42,7 +43,8 @@ class TestClient(httpx.Client):
     Attributes:
         app: the application.
         api: its routes as a tree: `client.api.v1.user(7).get()` returns the response. It needs the
-            extra `contract`, as `contract` does.
+            extra `contract`, as `contract` does. `TestClient[shop.Api]` has the types of the client
+            `shop` that `treefold client python` wrote; others have `Any`.
 
     Raises:
         TypeError: for overrides or a contract of something that is not a treefold application.
@@ -74,7 +76,7 @@ class TestClient(httpx.Client):
         return WebSocketSession(session, self._hand_over)
 
     @property
-    def api(self) -> Any:
+    def api(self) -> Api:
         """The routes as a tree, with the names and inputs of the clients from a lock.
 
         Raises:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http.cookiejar import Cookie, CookieJar
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import httpx
 
 from treefold_http.testing._contract.findings import ContractMode
 from treefold_http.testing._server import Replacements, Served, Server
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Api = TypeVar("Api", default=Any)
+else:  # before Python 3.13 without a default, which checkers alone need
+    from typing import TypeVar
+
+    Api = TypeVar("Api")
+"""The type of `api` of a client: that of a generated client, else `Any`."""
 
 Headers: TypeAlias = "httpx.Headers | Mapping[str, str] | Sequence[tuple[str, str]]"
 Cookies: TypeAlias = "httpx.Cookies | CookieJar | dict[str, str] | list[tuple[str, str]]"

@@ -26,8 +26,10 @@ _SOCKET = "socket"
 _WEBSOCKET = "WEBSOCKET"
 
 
-def build_api(app: Any, client: httpx.Client | httpx.AsyncClient) -> ApiPlace:
+def build_api(app: Any, client: httpx.Client | httpx.AsyncClient) -> Any:
     """Return the root of the tree of an application, whose methods send with a client.
+
+    It is an `ApiPlace`, whose types are those of a generated client.
 
     Raises:
         TypeError: for another application, which has no tree.
