@@ -106,6 +106,27 @@ def test_a_member_that_must_be_there_is_missing(
     assert (found.place, found.is_missing) == (place, True)
 
 
+@pytest.mark.parametrize(
+    ("declared", "value", "place"),
+    [
+        ("int", "7", None),
+        ("int", "x", ""),
+        ("int", 7, ""),
+        ("int", ["7"], None),
+        ("int", ["7", "8"], ""),
+        ("bool", "true", None),
+        ("[int]", ["1", "b"], "[1]"),
+        ("[int]", ["1", "2"], None),
+        ('"a" | "b"', "b", None),
+        ("int | null", "x", ""),
+        ("Item", "{}", ""),
+    ],
+)
+def test_text_is_compared_as_text(declared: str, value: JsonValue, place: str | None) -> None:
+    found = find(declared, value, alphabet="text")
+    assert (found and found.place) == place
+
+
 def test_a_closed_record_refuses_a_name_in_a_request_only() -> None:
     definitions: dict[str, Definition] = {"Say": Record((), is_closed=True)}
     found = find_mismatch(Reference("Say"), {"x": 1}, side="request", definitions=definitions)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from treefold_contract._relation.values import has_value
 from treefold_contract._relation.view import EMPTY, View
 from treefold_contract._types.nodes import (
+    Alphabet,
     AnyType,
     Choice,
     Definitions,
@@ -64,17 +65,19 @@ def find_mismatch(
     value: JsonValue,
     *,
     side: Side = "response",
+    alphabet: Alphabet = "json",
     definitions: Definitions = EMPTY,
 ) -> Mismatch | None:
-    """Return the first part of a JSON value that does not belong to a type, or None.
+    """Return the first part of a value that does not belong to a type, or None.
 
     Args:
         declared: the type.
-        value: the value, as it is read from JSON.
+        value: the value, as it is read from JSON; of text, a text or a list of texts.
         side: whether it is one of a request or of an answer.
+        alphabet: whether it is JSON, or the text of a header field or a query.
         definitions: what references of the type lead to.
     """
-    view = View(side, "json", definitions, is_reader=True)
+    view = View(side, alphabet, definitions, is_reader=True)
     return MismatchFinder(view).find(declared, value)
 
 

@@ -122,7 +122,9 @@ class AnswerReader:
             headers: Mapping[str, Any] = _read_table(declared).get("headers") or {}
             for name, said in headers.items():
                 node = self._read_header(said)
-                found[str(status), name.lower()] = AnswerField(str(status), "header", name, node)
+                is_optional = _read_table(said).get("required") is False
+                field = AnswerField(str(status), "header", name, node, is_optional)
+                found[str(status), name.lower()] = field
         for status in dict.fromkeys(answer.status for answer in answers):
             for name, _ in self._described.contract.find_output_headers(status):
                 field = AnswerField(status, "header", name, Scalar("str"), is_optional=True)

@@ -36,9 +36,10 @@ class TestClient(httpx.Client, Generic[Api]):
         raise_app_errors: raise unhandled exceptions of the application instead of returning a 500.
         headers, cookies: sent with every request.
         contract: `strict` raises a `ContractError` for an answer that the facts of its route do not
-            declare: its status, media type or body. `warn` gives a `ContractWarning`, one for each
-            route and cause; `off` checks nothing. By default as `treefold_contract` of pytest says,
-            else `off`. It needs the extra `contract`, which the extra `test` brings.
+            declare: its status, media type, body, events or header fields; or a message of its
+            socket. `warn` gives a `ContractWarning`, one for each route and cause; `off` checks
+            nothing. By default as `treefold_contract` of pytest says, else `off`. It needs the
+            extra `contract`, which the extra `test` brings.
 
     Attributes:
         app: the application.

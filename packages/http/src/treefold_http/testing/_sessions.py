@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
@@ -17,6 +17,7 @@ import httpx
 from treefold_http._websockets.websocket import NORMAL, WebSocketDisconnect
 from treefold_http._wire.asgi import Message
 from treefold_http.testing._call import Call
+from treefold_http.testing._contract.watch import SocketWatch
 from treefold_http.testing._options import Headers
 from treefold_http.testing._scopes import build_websocket_scope
 from treefold_http.testing._server import Server
@@ -92,6 +93,7 @@ class AsyncWebSocketSession:
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
         scope = build_websocket_scope(self._request, subprotocols)
         self._call = Call(scope, lambda: self._queue_disconnect_for_app(_ABNORMAL))
+        self._watch = SocketWatch.make(server, scope)
         self._settled = False
 
     async def __aenter__(self) -> AsyncWebSocketSession:
@@ -153,6 +155,7 @@ class AsyncWebSocketSession:
         Raises:
             WebSocketDisconnect: when the application closed the socket.
             TimeoutError: when there is none in time.
+            ContractError: the route does not declare such a message, with `contract="strict"`.
             BaseException: an unhandled exception of the application.
         """
         if self.close_code is not None:
@@ -160,6 +163,7 @@ class AsyncWebSocketSession:
         message = await self._read_app_message(timeout)
         if message["type"] == "websocket.close":
             await self._raise_disconnect(message.get("code") or NORMAL, message.get("reason") or "")
+        self._raise_contract_error([message])
         text: str | None = message.get("text")
         return message["bytes"] if text is None else text
 
@@ -204,13 +208,16 @@ class AsyncWebSocketSession:
 
         Raises:
             BaseException: an unhandled exception of the application, unless it was raised before.
+            ContractError: a message that was not received is not declared, as in `receive`.
         """
         if self.close_code is None:
             self.close_code, self.close_reason = code, reason
             self._queue_disconnect_for_app(code, reason)
+        unread = [] if self._watch is None else self._take_unread_messages()
         self._call.disconnect_client()
         if await self._call.wait_briefly_for_return():
             self._raise_error_once()
+        self._raise_contract_error(unread)
 
     async def _receive_for_app(self) -> Message:
         return await self._to_app.get()
@@ -268,6 +275,19 @@ class AsyncWebSocketSession:
         response = httpx.Response(status, headers=self.headers, content=body, request=self._request)
         self._cookies.extract_cookies(response)
         return response
+
+    def _take_unread_messages(self) -> list[Message]:
+        pipe, found = self._call.pipe, list[Message]()
+        while (message := pipe.get_nowait()) is not None:
+            found.append(message)
+        return found
+
+    def _raise_contract_error(self, messages: Iterable[Message]) -> None:
+        if self._watch is None:
+            return
+        for message in messages:
+            if (error := self._watch.find_error(message)) is not None:
+                raise error
 
     def _raise_error_once(self) -> None:
         settled, self._settled = self._settled, True

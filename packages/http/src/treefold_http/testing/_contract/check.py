@@ -1,4 +1,4 @@
-"""Is an answer one that the contract of its route declares?
+"""Is an answer or a message of a socket one that the contract of its route declares?
 
     GET /v1/user/7 -> 200 application/json {"id": "7"}      facts: 200 json User, User.id int
     Finding("GET /v1/user/{id}", 200, "body", ".id", "int", '"7"', "Api/v1/User/[id]/Get.py:4", ...)
@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -31,39 +30,29 @@ from treefold_http.testing._contract.declared_answers import (
     list_implied,
     list_middleware_statuses,
 )
-from treefold_http.testing._contract.findings import ContractWarning, Finding
-from treefold_logging import mask
+from treefold_http.testing._contract.events import iter_event_data
+from treefold_http.testing._contract.findings import Cause, ContractWarning, Finding
+from treefold_http.testing._contract.value_check import (
+    PROBLEM_NODE,
+    Difference,
+    ValueCheck,
+    write_types,
+)
 from treefold_router import Found, NotFound as NoRoute, Route
 
-from treefold_contract import (  # isort: skip
-    Answer,
-    Definition,
-    Member,
-    Mismatch,
-    Record,
-    Reference,
-    RouteFacts,
-    Scalar,
-    TypeNode,
-    find_mismatch,
-    write_type,
-)
+from treefold_contract import Answer, Message, RouteFacts  # isort: skip
 
-_PROBLEM_NODE = Reference("problem")
-_TEXT = Scalar("str")
-_PROBLEM_MEMBERS = (
-    Member("type", _TEXT, is_optional=True),
-    Member("title", _TEXT, is_optional=True),
-    Member("status", Scalar("int"), is_optional=True),
-    Member("detail", _TEXT, is_optional=True),
-    Member("instance", _TEXT, is_optional=True),
-)
-"""The members of RFC 9457; each may be left out."""
-_LONGEST = 120
-"""Characters of a value that a message shows."""
 _CONDITIONS = (b"range", b"if-none-match", b"if-match", b"if-modified-since", b"if-range")
 _UNTYPED_CHANGE = (
     "annotate what the handler returns, or declare it: responses = {{{status}: {how}}}"
+)
+_EVENT_CHANGE = "declare the data of the events: response_model = Model"
+_MESSAGE_CHANGE = (
+    "send what is declared, or declare it: response_model = Model is the type of JSON; text and"
+    " bytes are those that the handler itself sends"
+)
+_FIELD_CHANGE = (
+    'set the field, or declare it: responses = {{{status}: {{"headers": {{"{name}": ...}}}}}}'
 )
 
 
@@ -106,20 +95,15 @@ class ContractCheck:
 
     def __init__(self, app: Application) -> None:
         made: ProjectLock = build_project_lock(app)
-        self._lock = made.lock
         self._files = made.files
         self._routes = {facts.title: facts for facts in made.lock.routes}
-        self._definitions: Mapping[str, Definition] = {
-            **made.lock.definitions,
-            _PROBLEM_NODE.name: Record(_PROBLEM_MEMBERS),
-        }
+        self._values = ValueCheck(made.lock.definitions)
         self._errors = find_error_type(made.lock)
         self._middleware_statuses = list_middleware_statuses(app.project.middlewares)
 
     def find_difference(self, app: Application, scope: Scope, sent: SentAnswer) -> Finding | None:
         """Return what an answer has that its route does not declare, or None."""
-        route = _find_route(app, scope)
-        facts = self._routes.get(f"{route.method} {route.template}") if route else None
+        facts = self._find_facts(app, scope)
         if facts is None or sent.status == 500:
             return None
         answers = list_declared(facts, sent.status)
@@ -131,7 +115,32 @@ class ContractCheck:
             if sent.status < 400:
                 return None
             answers = [Answer(str(sent.status), PROBLEM)]
-        return self._check_content(facts, scope["method"], sent, answers)
+        found = self._check_content(facts, scope["method"], sent, answers)
+        return found or self._check_fields(facts, sent, answers[0].status)
+
+    def find_message_difference(
+        self, app: Application, scope: Scope, data: str | bytes
+    ) -> Finding | None:
+        """Return what a message of a socket has that its route does not declare, or None.
+
+        A route that declares no message that it sends may send any.
+        """
+        facts = self._find_facts(app, scope)
+        declared = [each for each in facts.messages if each.direction == "out"] if facts else []
+        kind = "bytes" if isinstance(data, bytes) else "text"
+        if facts is None or not declared or any(each.media == kind for each in declared):
+            return None
+        types = [each.type for each in declared if each.media == "json"]
+        if kind == "text" and types:
+            found = self._values.compare_json(types, data)
+        else:
+            texts = dict.fromkeys(map(_describe_message, declared))
+            found = Difference("", " or ".join(texts), kind)
+        return self._report(facts, 101, "message", found, _MESSAGE_CHANGE)
+
+    def _find_facts(self, app: Application, scope: Scope) -> RouteFacts | None:
+        route = _find_route(app, scope)
+        return self._routes.get(f"{route.method} {route.template}") if route else None
 
     def _check_content(
         self, facts: RouteFacts, method: str, sent: SentAnswer, answers: list[Answer]
@@ -152,7 +161,7 @@ class ContractCheck:
         if answer.media != PROBLEM or answer.type is not None:
             return answer
         if self._errors.media == PROBLEM:
-            return Answer(answer.status, PROBLEM, _PROBLEM_NODE)
+            return Answer(answer.status, PROBLEM, PROBLEM_NODE)
         return self._errors
 
     def _check_body(
@@ -160,49 +169,77 @@ class ContractCheck:
     ) -> Finding | None:
         types = [answer.type for answer in answers if answer.type is not None]
         if answers[0].media == "events":
+            events = enumerate(iter_event_data(sent.decode_body()), 1)
+            compared = ((f"event {n}", self._values.compare_event(types, e)) for n, e in events)
+            return self._report_first(facts, sent, "event", compared, _EVENT_CHANGE)
+        change = _UNTYPED_CHANGE.format(status=sent.status, how="Model")
+        if answers[0].media == "ndjson":
+            lines = _iter_lines(sent)
+            compared = ((f"line {n}", self._values.compare_json(types, e)) for n, e in lines)
+            return self._report_first(facts, sent, "body", compared, change)
+        if not sent.is_complete:
             return None
-        is_lines = answers[0].media == "ndjson"
-        if not sent.is_complete and not is_lines:
-            return None
-        texts = sent.decode_body().splitlines(keepends=True) if is_lines else [sent.decode_body()]
-        for number, text in enumerate(texts):
-            if is_lines and (not text.strip() or not (sent.is_complete or text.endswith(b"\n"))):
+        found = self._values.compare_json(types, sent.decode_body())
+        return self._report(facts, sent.status, "body", found, change)
+
+    def _check_fields(self, facts: RouteFacts, sent: SentAnswer, declared: str) -> Finding | None:
+        """Return how a header field differs from those of a declared status, or None."""
+        headers = httpx.Headers(sent.headers)
+        for field in facts.fields:
+            if field.place != "header" or field.status != declared:
                 continue
-            line = f"line {number + 1} " if is_lines else ""
-            try:
-                value: Any = json.loads(text, parse_constant=_refuse_constant)
-            except (ValueError, RecursionError):
-                return self._report_body(facts, sent, line, _write(types[0]), "no valid JSON")
-            found = [find_mismatch(each, value, definitions=self._definitions) for each in types]
-            if all(found) and found[0] is not None:
-                declared, got = _write(found[0].declared), _describe_value(found[0], value)
-                return self._report_body(facts, sent, line + found[0].place, declared, got)
+            values = headers.get_list(field.name)
+            if values:
+                found = self._values.compare_field(field.type, field.name, values)
+            elif field.is_optional or self._values.accepts_null(field.type):
+                continue
+            else:
+                found = Difference("", write_types([field.type]), "no such header field")
+            if found is not None:
+                found = found._replace(place=field.name)
+                change = _FIELD_CHANGE.format(status=declared, name=field.name)
+                return self._report(facts, sent.status, "header field", found, change)
         return None
 
-    def _report_status(self, facts: RouteFacts, sent: SentAnswer) -> Finding:
+    def _report_status(self, facts: RouteFacts, sent: SentAnswer) -> Finding | None:
         declared = ", ".join(f"{each.status} {_describe(each)}" for each in facts.answers)
         how = '"what it means"' if sent.status >= 400 else "Model"
         change = _UNTYPED_CHANGE.format(status=sent.status, how=how)
-        handler = self._files.get(facts.title, "")
         got = f"{sent.status} {sent.media_type}".rstrip()
-        return Finding(facts.title, sent.status, "status", "", declared, got, handler, change)
+        return self._report(facts, sent.status, "status", Difference("", declared, got), change)
 
-    def _report_media(self, facts: RouteFacts, sent: SentAnswer, answers: list[Answer]) -> Finding:
+    def _report_media(
+        self, facts: RouteFacts, sent: SentAnswer, answers: list[Answer]
+    ) -> Finding | None:
         declared = " or ".join(map(_describe, answers))
         got = sent.media_type or ("no media type" if sent.body else "no body")
         how = json.dumps({"media_type": got}) if sent.media_type else "None"
         change = _UNTYPED_CHANGE.format(status=sent.status, how=how)
-        handler = self._files.get(facts.title, "")
-        return Finding(facts.title, sent.status, "media type", "", declared, got, handler, change)
+        found = Difference("", declared, got)
+        return self._report(facts, sent.status, "media type", found, change)
 
-    def _report_body(
-        self, facts: RouteFacts, sent: SentAnswer, place: str, declared: str, got: str
-    ) -> Finding:
-        change = _UNTYPED_CHANGE.format(status=sent.status, how="Model")
+    def _report_first(
+        self,
+        facts: RouteFacts,
+        sent: SentAnswer,
+        cause: Cause,
+        compared: Iterable[tuple[str, Difference | None]],
+        change: str,
+    ) -> Finding | None:
+        """Return the finding of the first part of a stream that differs, or None."""
+        for part, found in compared:
+            if found is not None:
+                found = found._replace(place=f"{part} {found.place}".rstrip())
+                return self._report(facts, sent.status, cause, found, change)
+        return None
+
+    def _report(
+        self, facts: RouteFacts, status: int, cause: Cause, found: Difference | None, change: str
+    ) -> Finding | None:
+        if found is None:
+            return None
         handler = self._files.get(facts.title, "")
-        return Finding(
-            facts.title, sent.status, "body", place.strip(), declared, got, handler, change
-        )
+        return Finding(facts.title, status, cause, *found, handler, change)
 
 
 class ContractChecks:
@@ -246,6 +283,16 @@ def find_difference(app: Application, scope: Scope, sent: SentAnswer) -> Finding
     return checks.get_check(app).find_difference(app, scope, sent)
 
 
+def find_message_difference(app: Application, scope: Scope, data: str | bytes) -> Finding | None:
+    """Return what a message of a socket has that its route does not declare, or None.
+
+    Raises:
+        UnreadableProject: no facts can be made of the application.
+    """
+    checks = _known.setdefault(app, ContractChecks())
+    return checks.get_check(app).find_message_difference(app, scope, data)
+
+
 def warn_once(app: Application, finding: Finding) -> None:
     """Warn of a difference at the line of the handler, once for each route and cause."""
     checks = _known.setdefault(app, ContractChecks())
@@ -268,13 +315,18 @@ def _find_route(app: Application, scope: Scope) -> Route | None:
     path = scope.get("raw_path") or scope["path"]
     if root := scope.get("root_path"):
         path = below_root(path, root)
-    table = app.table
-    outcome = table.resolve(scope["method"], path)
+    outcome = _resolve(app, scope, path, None)
     if isinstance(outcome, NoRoute) and outcome.unversioned and app.default_version:
         if app.mounts and app.mounts.find_mount(path) is not None:
             return None
-        outcome = table.resolve(scope["method"], path, version=app.default_version)
+        outcome = _resolve(app, scope, path, app.default_version)
     return outcome.route if isinstance(outcome, Found) else None
+
+
+def _resolve(app: Application, scope: Scope, path: bytes | str, version: str | None) -> object:
+    if scope["type"] == "websocket":
+        return app.table.resolve_socket(path, version=version)
+    return app.table.resolve(scope["method"], path, version=version)
 
 
 def _fits_media(answer: Answer, sent: SentAnswer, *, is_empty: bool) -> bool:
@@ -284,26 +336,16 @@ def _fits_media(answer: Answer, sent: SentAnswer, *, is_empty: bool) -> bool:
 
 
 def _describe(answer: Answer) -> str:
-    return describe_answer(answer, "" if answer.type is None else _write(answer.type))
+    return describe_answer(answer, "" if answer.type is None else write_types([answer.type]))
 
 
-def _write(node: TypeNode) -> str:
-    return PROBLEM if node == _PROBLEM_NODE else write_type(node)
+def _describe_message(message: Message) -> str:
+    return f"json {write_types([message.type])}" if message.media == "json" else message.media
 
 
-def _describe_value(found: Mismatch, body: Any) -> str:
-    """Return the text of a value of a body, masked as the log masks it."""
-    if found.is_missing:
-        return "no such member"
-    shown: Any = mask({"": body})[""]
-    for step in found.path:
-        if not isinstance(shown, (dict, list)):  # the mask of a container
-            break
-        container: Any = cast("Any", shown)
-        shown = container[step]
-    text = json.dumps(shown, ensure_ascii=False)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"JSON has no {name}")
+def _iter_lines(sent: SentAnswer) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and text of each line of JSON that was read whole."""
+    lines = sent.decode_body().splitlines(keepends=True)
+    for number, text in enumerate(lines, 1):
+        if text.strip() and (sent.is_complete or text.endswith(b"\n")):
+            yield number, text

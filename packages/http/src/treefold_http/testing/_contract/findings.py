@@ -12,12 +12,13 @@ from typing import Literal, TypeAlias
 from treefold_http._runtime.boot_report import TreefoldError
 
 ContractMode: TypeAlias = Literal["strict", "warn", "off"]
+Cause: TypeAlias = Literal["status", "media type", "body", "event", "header field", "message"]
 CONTRACT_MODES: tuple[ContractMode, ...] = ("strict", "warn", "off")
 PLUGIN = "_treefold_pytest"
 
 
 class ContractError(AssertionError):
-    """An answer that the contract of its route does not declare."""
+    """An answer or a message that the contract of its route does not declare."""
 
 
 class ContractWarning(UserWarning):
@@ -30,9 +31,9 @@ class Finding:
 
     Attributes:
         route: the method and path of the route, such as `GET /v1/user/{id}`.
-        status: the status of the answer.
-        cause: `status`, `media type` or `body`.
-        place: where in the body; empty for the whole answer.
+        status: the status of the answer; 101 for a message of a socket.
+        cause: the part of the answer that differs.
+        place: where in that part, or the name of a header field; empty for the whole.
         declared: what the contract declares there.
         got: what was sent, secrets masked.
         handler: file below `Api/` and line of the handler.
@@ -41,7 +42,7 @@ class Finding:
 
     route: str
     status: int
-    cause: Literal["status", "media type", "body"]
+    cause: Cause
     place: str
     declared: str
     got: str
@@ -58,8 +59,18 @@ class Finding:
             ("change", self.advice),
         )
         lines = [f"\n  {name + ':':<9} {text}" for name, text in rows if text]
-        head = f"{self.route} answered {self.status} with a {self.cause} that is not declared"
-        return head + "".join(lines)
+        return f"{self.route} {self._summarize()}" + "".join(lines)
+
+    def _summarize(self) -> str:
+        match self.cause:
+            case "message":
+                return "sent a message that is not declared"
+            case "header field":
+                return f"answered {self.status} with header fields that are not as declared"
+            case "event":
+                return f"answered {self.status} with an event that is not declared"
+            case cause:
+                return f"answered {self.status} with a {cause} that is not declared"
 
 
 def choose_contract_mode(given: ContractMode | None) -> ContractMode:

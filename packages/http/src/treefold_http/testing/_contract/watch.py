@@ -1,4 +1,6 @@
-"""The answer of one request, kept until its end to be held against the contract of its route.
+"""The answer of one request, and the messages of a socket, held against the contract of a route.
+
+An answer is kept until its end; a message is checked when a test receives it.
 
 The check itself is imported with the first answer: a client without `contract` never imports
 `treefold_contract`.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 from treefold_http._application import Application
 from treefold_http._wire.asgi import Message, RawHeaders, Scope
-from treefold_http.testing._contract.findings import ContractError, ContractMode
+from treefold_http.testing._contract.findings import ContractError, ContractMode, Finding
 from treefold_http.testing._server import Server
 
 
@@ -22,7 +24,7 @@ class ContractWatch:
 
     def __init__(self, app: Application, mode: ContractMode) -> None:
         self._app = app
-        self._mode = mode
+        self._mode: ContractMode = mode
         self._status = 0
         self._headers: RawHeaders = []
         self._chunks: list[bytes] = []
@@ -57,17 +59,57 @@ class ContractWatch:
         """
         if not self._is_checked:
             self._is_checked = True
-            from treefold_http.testing._contract.check import (
-                SentAnswer,
-                find_difference,
-                warn_once,
-            )
+            from treefold_http.testing._contract.check import SentAnswer, find_difference
 
             body = b"".join(self._chunks)
             sent = SentAnswer(self._status, self._headers, body, is_complete)
-            finding = find_difference(self._app, scope, sent)
-            if finding is not None and self._mode == "strict":
-                self._error = ContractError(str(finding))
-            elif finding is not None:
-                warn_once(self._app, finding)
+            self._error = _judge(self._app, self._mode, find_difference(self._app, scope, sent))
         return self._error
+
+
+class SocketWatch:
+    """The messages that an application sends on one socket.
+
+    Args:
+        app: the application.
+        mode: `strict` or `warn`.
+        scope: the scope of the socket.
+    """
+
+    def __init__(self, app: Application, mode: ContractMode, scope: Scope) -> None:
+        self._app = app
+        self._mode: ContractMode = mode
+        self._scope = scope
+
+    @classmethod
+    def make(cls, server: Server, scope: Scope) -> SocketWatch | None:
+        """Return the watch of a socket of a server; None if it checks no contract."""
+        if server.contract == "off" or not isinstance(server.app, Application):
+            return None
+        return cls(server.app, server.contract, scope)
+
+    def find_error(self, message: Message) -> ContractError | None:
+        """Return the error of a message of the application, or warn of it.
+
+        Raises:
+            ModuleNotFoundError, UnreadableProject: as `ContractWatch.find_error`.
+        """
+        if message["type"] != "websocket.send":
+            return None
+        from treefold_http.testing._contract.check import find_message_difference
+
+        text: str | None = message.get("text")
+        data: str | bytes = message["bytes"] if text is None else text
+        return _judge(self._app, self._mode, find_message_difference(self._app, self._scope, data))
+
+
+def _judge(app: Application, mode: ContractMode, finding: Finding | None) -> ContractError | None:
+    """Return the error of a finding; with `warn`, give its warning instead."""
+    if finding is None:
+        return None
+    if mode == "strict":
+        return ContractError(str(finding))
+    from treefold_http.testing._contract.check import warn_once
+
+    warn_once(app, finding)
+    return None
