@@ -206,6 +206,23 @@ LOANS: Mapping[str, str] = {
         """,
 }
 
+ENDING: Mapping[str, str] = {
+    "Api/v1/version.toml": """
+        deprecated = 2026-11-01
+        sunset = 2099-06-30
+        link = "/v2/why"
+        successor = "v2"
+        """,
+    "Api/v1/Book/Get.py": "async def handler(): return {}\n",
+    "Api/v1/Chat/Socket.py": "async def handler(websocket): await websocket.accept()\n",
+    "Api/v2/Book/Get.py": "async def handler(): return {}\n",
+    "Api/v2/Why/Get.py": """
+        from treefold import Deprecation
+        deprecated = Deprecation(sunset="2098-01-31")
+        async def handler(): return "why"
+        """,
+}
+
 HOSTILE = "</script><img src=x onerror=alert(1)>\"><svg onload=alert(2)>'"
 LINKS = "[x](javascript:alert(3)) ![y](//evil.example/y.png) <https://evil.example> `</code><b>`"
 HOSTILE_TREE: Mapping[str, str] = {
@@ -255,6 +272,12 @@ def loans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 
 @pytest.fixture(scope="module")
+def ending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A version that ends."""
+    yield from started(write_tree(tmp_path_factory.mktemp("ending"), ENDING))
+
+
+@pytest.fixture(scope="module")
 def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """The sample application."""
     root = repository / "tests-integration" / "sample"
@@ -284,6 +307,34 @@ def test_a_route_says_which_file_serves_it(books: Process, open_docs: Open) -> N
 
     expect(page.locator(".source code")).to_have_text("Api/v1/Book/[isbn]/Get.py")
     expect(page.get_by_text("Deprecated: do not use it")).to_be_visible()
+
+
+def test_a_deprecated_version_has_a_banner_and_marks(
+    ending: Process, open_docs: Open, axe: str
+) -> None:
+    watched = open_docs(ending)
+    page = watched.page
+    page.evaluate(axe)
+    banner = page.locator(".banner .notice")
+    expect(banner).to_have_count(0)
+    page.get_by_label("Version").select_option("v1")
+    expect(banner).to_have_text(
+        "v1 is deprecated since 2026-11-01, sunset 2099-06-30. Use v2. Read more."
+    )
+    assert banner.get_by_role("link", name="Read more").get_attribute("href") == "/v2/why"
+    assert violations(page) == []
+    watched.keep("deprecated-version")
+    route(page, "GET /v1/book Get.py")
+    notice = "Deprecated since 2026-11-01, sunset 2099-06-30: do not use it for anything new"
+    expect(page.get_by_text(notice)).to_be_visible()
+    expect(banner).to_be_visible()
+    route(page, "WS /v1/chat Socket.py")
+    expect(page.get_by_text(notice)).to_be_visible()
+    banner.get_by_role("link", name="v2").click()
+    expect(page.get_by_label("Version")).to_have_value("v2")
+    expect(banner).to_have_count(0)
+    route(page, "GET /v2/why Get.py")
+    expect(page.get_by_text("Deprecated, sunset 2098-01-31: do not use it")).to_be_visible()
 
 
 def test_the_version_switch_shows_one_version(books: Process, open_docs: Open) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treefold_router import RouterError, RouteTable
+from treefold_router import RouterError, RouteTable, is_web_address
 
 
 def scan(api: Path, text: str | bytes, *, version: str = "v2") -> RouteTable:
@@ -140,3 +140,27 @@ def test_a_folder_of_the_name_is_a_segment(api: Path) -> None:
     (api / "v1" / "version.toml").mkdir(parents=True)
     (api / "v1" / "version.toml" / "Get.py").touch()
     assert [route.template for route in RouteTable.scan(api).routes] == ["/v1/version.toml"]
+
+
+@pytest.mark.parametrize("successor", ["v2", "v9"])
+def test_a_successor_that_serves_nothing_is_a_finding(api: Path, successor: str) -> None:
+    table = scan(api, f'inherits = "v1"\ndeprecated = true\nsuccessor = "{successor}"')
+    (finding,) = table.find_layer_findings()
+    assert (finding.code, finding.files) == ("no-successor", ("v2/version.toml",))
+    assert finding.message == (
+        "'successor' must name another version that serves routes, got"
+        f" {successor!r}; no answer links to it"
+    )
+
+
+def test_a_successor_that_serves_routes_is_no_finding(api: Path) -> None:
+    table = scan(api, 'inherits = "v1"\nsuccessor = "v1"')
+    assert table.find_layer_findings() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("https://example.org/v2", True), ("/v2", True), ("v2", False), ("/a b", False), (7, False)],
+)
+def test_a_web_address_is_safe_in_a_header_field(text: object, expected: bool) -> None:
+    assert is_web_address(text) is expected

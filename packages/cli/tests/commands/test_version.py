@@ -217,3 +217,28 @@ def test_listing_imports_no_handler(forked: Executable, root: Path):
     assert forked("version", "create", "2", cwd=root).returncode == 0
     assert forked("version", "diff", "1", "2", cwd=root).returncode == 0
     assert not (root / "imported").exists()
+
+
+DATES = "deprecated = 2026-11-01\nsunset = 2027-06-30\nsuccessor = 'v2'\n"
+
+
+def test_stages_are_listed_with_versions_and_routes(forked: Executable, root: Path):
+    forked("version", "create", "2", cwd=root)
+    (root / "Api/v1/version.toml").write_text(DATES)
+    (root / "Api/v2/version.toml").write_text('status = "draft"\n')
+    first, second = forked("version", "list", cwd=root).stdout.splitlines()
+    assert first.endswith("  deprecated 2026-11-01, sunset 2027-06-30")
+    assert second.endswith("  latest  draft")
+    one, two = json.loads(forked("version", "list", "--json", cwd=root).stdout)
+    assert (one["deprecated"], one["sunset"], one["successor"]) == (
+        "2026-11-01",
+        "2027-06-30",
+        "v2",
+    )
+    assert two["status"] == "draft"
+    routes = forked("routes", cwd=root).stdout.splitlines()
+    shown = [line for line in routes if " /v1/health " in line]
+    assert shown[0].endswith("Get.py  deprecated 2026-11-01, sunset 2027-06-30")
+    records = json.loads(forked("routes", "--json", cwd=root).stdout)
+    assert {each.get("sunset") for each in records if each["version"] == "v1"} == {"2027-06-30"}
+    assert {each["status"] for each in records if each["version"] == "v2"} == {"draft"}

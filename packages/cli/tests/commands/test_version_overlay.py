@@ -111,12 +111,15 @@ def test_the_list_counts_routes_by_layer(forked: Executable, overlay: Path):
     assert first.endswith("4 routes    1 service file   since " + first.split("since ")[1])
     assert "own" not in first
     assert second.startswith("v2       3 routes    1 service file")
-    assert second.endswith("  latest  1 own, 2 from v1, 1 gone")
+    assert second.endswith("  latest  1 own, 2 from v1, 1 gone  draft")
     assert third.endswith("  not served")
     records = json.loads(run(forked, overlay, "version", "list", "--json")[0])
     assert [sorted(record) for record in records[:2]] == [
         ["latest", "routes", "services", "since", "version"],
-        ["gone", "inherits", "latest", "layers", "routes", "services", "since", "version"],
+        [
+            *("gone", "inherits", "latest", "layers", "routes", "services", "since", "status"),
+            "version",
+        ],
     ]
     assert records[1]["layers"] == {"v2": 1, "v1": 2}
     assert records[2]["served"] is False
@@ -124,10 +127,10 @@ def test_the_list_counts_routes_by_layer(forked: Executable, overlay: Path):
 
 def test_routes_why_and_diff_know_layers(forked: Executable, overlay: Path):
     assert run(forked, overlay, "routes")[-1].split() == [
-        *("GET", "/v2/user/{id}", "Api/v2/User/[id]/Get.py"),
+        *("GET", "/v2/user/{id}", "Api/v2/User/[id]/Get.py", "draft"),
     ]
     shown = run(forked, overlay, "routes")
-    assert "GET     /v2/health     Api/v1/Health/Get.py (inherited by v2)" in shown
+    assert "GET     /v2/health     Api/v1/Health/Get.py (inherited by v2)  draft" in shown
     records = json.loads(run(forked, overlay, "routes", "--json")[0])
     assert {record.get("layer") for record in records} == {None, "v1"}
     explained = run(forked, overlay, "why", "delete", "/v2/user/7", code=1)

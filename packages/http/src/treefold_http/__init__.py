@@ -28,6 +28,7 @@ from treefold_http._injection.sources import (
     Header as Header,
     Query as Query,
 )
+from treefold_http._plans.deprecation import Deprecation as Deprecation
 from treefold_http._requests.connection import Address as Address, Connection as Connection
 from treefold_http._requests.request import Request as Request
 from treefold_http._responses.endpoints import CallNext as CallNext

@@ -327,7 +327,8 @@ class Application:
         """Compose the plans of all routes again, after a change of providers or overrides."""
         if self._project is not None:
             project = self._project
-            plans = plan_routes(self, project.modules, project.middlewares)
+            outermost = project.deprecations.layers
+            plans = plan_routes(self, project.modules, project.middlewares, outermost=outermost)
             self._project = dataclasses.replace(project, plans=plans, bare_plans=plans)
 
     async def run_in_thread(self, function: AnyCallable, /, *args: Any, **kwargs: Any) -> Any:

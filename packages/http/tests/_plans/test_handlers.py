@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from treefold_http import Deprecation
 from treefold_http._modules.modules import ModuleSpace
 from treefold_http._plans.handlers import HandlerError, HandlerModule, load_handler
 from treefold_router import RouteTable
@@ -112,7 +113,7 @@ def test_what_is_said_for_the_document_is_read(load: Load) -> None:
     )
 
     assert (module.summary, module.description, module.tags) == ("S", "D", ("t",))
-    assert (module.deprecated, module.operation_id) == (True, "read.it-1")
+    assert (module.deprecated, module.operation_id) == (Deprecation(), "read.it-1")
     assert module.response_model == list[int]
     assert module.responses is not None
     assert list(module.responses) == [404, "4XX", "default"]
@@ -135,7 +136,11 @@ BAD_KEY = (
         ("tags = 'user'", "`tags` in v1/User/Get.py must be list or tuple, got 'user'"),
         ("tags = ['a', 5]", "`tags` in v1/User/Get.py must be a list of names, got ['a', 5]"),
         ("tags = ['']", "`tags` in v1/User/Get.py must be a list of names, got ['']"),
-        ("deprecated = 1", "`deprecated` in v1/User/Get.py must be bool, got 1"),
+        (
+            "deprecated = 1",
+            "`deprecated` in v1/User/Get.py must be True, a day such as '2026-11-01' or a"
+            " Deprecation, got 1",
+        ),
         (
             "operation_id = 'a b'",
             "`operation_id` in v1/User/Get.py must consist of letters, digits, '_', '.' and '-',"

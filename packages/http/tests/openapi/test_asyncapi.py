@@ -208,3 +208,14 @@ def test_without_sockets_and_streams_nothing_is_said(project: Project) -> None:
 
     assert made["channels"] == made["operations"] == {}
     assert "components" not in made
+
+
+def test_a_channel_of_a_deprecated_version_is_marked(project: Project) -> None:
+    app = project({**FILES, "Api/v1/version.toml": "deprecated = true\nsunset = 2027-06-30"})
+    channels = asyncapi_document(app)["channels"]
+    chat, news = (
+        next(each for each in channels.values() if each["address"].startswith(f"/v{number}"))
+        for number in (1, 2)
+    )
+    assert (chat["x-deprecated"], chat["x-sunset"]) == (True, "2027-06-30")
+    assert "x-deprecated" not in news

@@ -298,3 +298,45 @@ def test_one_that_cannot_be_described_does_not_hurt_the_rest(
 
     assert list(made["paths"]) == ["/v1/b"]
     assert any("v1/A/Get.py is not in the OpenAPI document" in text for text in lines.texts())
+
+
+VERSION = """
+deprecated = 2026-11-01
+sunset = 2027-06-30
+link = "/why"
+successor = "v2"
+"""
+
+
+def test_a_deprecated_version_marks_its_operations_and_its_document(document: Document) -> None:
+    files = {
+        "Api/v1/version.toml": VERSION,
+        "Api/v1/User/Get.py": HANDLER,
+        "Api/v1/Pen/Get.py": f"deprecated = '2026-12-01'\n{HANDLER}",
+        "Api/v1/Chat/Socket.py": "async def handler(websocket): ...\n",
+        "Api/v2/User/Get.py": HANDLER,
+    }
+    made = document(files, "v1")
+    rest = {"since": "2026-11-01", "link": "/why", "successor": "v2"}
+    marks = {"x-sunset": "2027-06-30", "x-deprecation": rest}
+    assert made["info"] == {
+        "title": made["info"]["title"],
+        "version": "v1",
+        "x-deprecated": True,
+        **marks,
+    }
+    user = made["paths"]["/v1/user"]["get"]
+    pen = made["paths"]["/v1/pen"]["get"]
+    chat = made["paths"]["/v1/chat"]["x-websocket"]
+    assert {key: user[key] for key in user if key.startswith("x-")} == marks
+    assert user["deprecated"] is pen["deprecated"] is chat["deprecated"] is True
+    assert pen["x-deprecation"] == rest | {"since": "2026-12-01"}
+    others = document(files, "v2")
+    assert "x-deprecated" not in others["info"]
+    assert "deprecated" not in others["paths"]["/v2/user"]["get"]
+
+
+def test_the_document_of_all_versions_is_not_deprecated(document: Document) -> None:
+    made = document({"Api/v1/version.toml": VERSION, "Api/v1/User/Get.py": HANDLER})
+    assert "x-deprecated" not in made["info"]
+    assert made["paths"]["/v1/user"]["get"]["x-sunset"] == "2027-06-30"

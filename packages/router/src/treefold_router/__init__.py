@@ -45,13 +45,16 @@ if TYPE_CHECKING:
         explanation_lines as explanation_lines,
         format_route_file as format_route_file,
     )
-    from treefold_router._version_file import VersionFile as VersionFile
+    from treefold_router._version_file import (
+        VersionFile as VersionFile,
+        is_web_address as is_web_address,
+    )
 
 # Imported at first use: serving and listing routes needs no explanations.
 _LATER = {
     "_explain": ("Explanation", "Gone", "Step"),
     "_explain_words": ("Line", "explanation_lines", "format_route_file"),
-    "_version_file": ("VersionFile",),
+    "_version_file": ("VersionFile", "is_web_address"),
 }
 
 

@@ -1,14 +1,14 @@
-"""The findings of `check` about versions that inherit: marks and names that mean something else.
+"""The findings of `check` about `version.toml` and versions that inherit: names that mean nothing.
 
-Unlike those of `_lint` they are errors: a version that inherits has no other place where its author
-would notice them. Reads names only, and has no effect on serving.
+Unlike those of `_lint` they are errors: a version has no other place where its author would notice
+them. Reads names only, and has no effect on serving.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from treefold_router._layers import Layers, Overlay, Parts
 from treefold_router._naming import parameter_name
-from treefold_router._scan import GONE
+from treefold_router._scan import GONE, VERSION_FILE
 from treefold_router._types import Finding, Route
 
 
@@ -24,7 +24,21 @@ def find_layer_findings(layers: Layers, routes: Sequence[Route]) -> tuple[Findin
         *_find_idle_marks(layers),
         *_find_case_differences(layers),
         *_find_bracket_differences(layers, routes),
+        *_find_unknown_successors(layers, routes),
     )
+
+
+def _find_unknown_successors(layers: Layers, routes: Sequence[Route]) -> Iterator[Finding]:
+    served = {route.version for route in routes}
+    for version, settings in sorted(layers.settings.items()):
+        successor = settings.successor
+        if successor and (successor == version or successor not in served):
+            yield Finding(
+                "no-successor",
+                f"'successor' must name another version that serves routes, got {successor!r};"
+                " no answer links to it",
+                (f"{version}/{VERSION_FILE}",),
+            )
 
 
 def _find_marks_without_base(layers: Layers) -> Iterator[Finding]:

@@ -99,6 +99,17 @@ def check_version_table(name: str, table: Mapping[str, Any]) -> VersionFile:
     return VersionFile(**table)
 
 
+def is_web_address(value: object) -> bool:
+    """Return True for an absolute URL, or a path, that is safe in a header field."""
+    return (
+        isinstance(value, str)
+        and value.startswith(("https://", "http://", "/"))
+        and value.isascii()
+        and value.isprintable()
+        and not set(value) & set(' "<>\\^`{|}')
+    )
+
+
 def _show_value(value: object) -> str:
     return str(value) if isinstance(value, date) else repr(value)
 
@@ -111,16 +122,6 @@ def _is_date(value: object) -> bool:
     return isinstance(value, date) and not isinstance(value, datetime)
 
 
-def _is_web_address(value: object) -> bool:
-    return (
-        isinstance(value, str)
-        and value.startswith(("https://", "http://", "/"))
-        and value.isascii()
-        and value.isprintable()
-        and not set(value) & set(' "<>\\^`{|}')
-    )
-
-
 _VERSION = "the name of a version folder such as 'v1'"
 _DATE = "a date such as 2027-06-30, without quotes"
 _RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
@@ -129,6 +130,6 @@ _RULES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "status": (lambda value: value in _STATUSES, "'draft' or 'stable'"),
     "deprecated": (lambda value: value is True or _is_date(value), f"{_DATE}, or true"),
     "sunset": (_is_date, _DATE),
-    "link": (_is_web_address, "a URL such as 'https://example.org/v2'"),
+    "link": (is_web_address, "a URL such as 'https://example.org/v2'"),
     "successor": (_is_version, _VERSION),
 }

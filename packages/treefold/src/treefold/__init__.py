@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Connection as Connection,
         Cookie as Cookie,
         Depends as Depends,
+        Deprecation as Deprecation,
         ErrorFormat as ErrorFormat,
         Event as Event,
         EventStream as EventStream,
@@ -64,7 +65,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "treefold_http": (
         "Application BackgroundTasks BadRequest Body CallNext Changes Conflict Connection"
-        " Cookie Depends ErrorFormat Event EventStream File FileResponse Forbidden Form FormData"
+        " Cookie Depends Deprecation ErrorFormat Event EventStream File FileResponse Forbidden"
+        " Form FormData"
         " HTTPError Header MethodNotAllowed NotFound Open PayloadTooLarge Provider Query"
         " Request Response Rooms ServiceUnavailable Settings StaticFiles StreamingResponse"
         " TooManyRequests Unauthorized UnprocessableEntity UploadFile WebSocket"

@@ -23,6 +23,7 @@ from treefold_cli._console.options import AppDir, AsJson, make_argument, make_fl
 from treefold_cli._console.output import format_count, print_error, print_line, print_marked_line
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import require_api_folder
+from treefold_cli._console.version_stages import format_stage, make_stage_record
 from treefold_router import RouterError, RouteTable, version_number
 
 if TYPE_CHECKING:
@@ -170,9 +171,10 @@ def relative(
 
 
 def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
-    """List the versions: routes, files of own services, and since when.
+    """List the versions: routes, files of own services, since when, and their stage.
 
-    Since when is the date of the oldest file in the version.
+    Since when is the date of the oldest file in the version. The stage is that of its version.toml:
+    draft, deprecated, sunset.
     """
     api = require_api_folder(app_dir)
     with translate_to_command_error(RouterError):
@@ -187,8 +189,9 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
             shown = f"{record['version']:5} {routes:4} {'route' if routes == 1 else 'routes':6}"
             files = "service file" if services == 1 else "service files"
             since = record["since"] or "-"
-            layers = _format_layers(record)
-            print_line(f"{shown} {services:4} {files:13}  since {since}{latest}{layers}")
+            stage = format_stage(table, record["version"])
+            more = f"{_format_layers(record)}  {stage}" if stage else _format_layers(record)
+            print_line(f"{shown} {services:4} {files:13}  since {since}{latest}{more}")
     else:
         print_error("No versions; make one with 'treefold create v1/health get'")
     return OK
@@ -305,7 +308,7 @@ def _make_version_record(api: Path, table: RouteTable, name: str) -> dict[str, A
         record["gone"] = len(table.layers.list_hidden_routes(name))
     if not table.layers.is_served(name):
         record["served"] = False
-    return record
+    return record | make_stage_record(table, name)
 
 
 def _format_layers(record: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import { keysDialog, listenToKeys } from "./keys.js";
 import { makeLog } from "./log.js";
 import { messagesPart } from "./messages.js";
 import { entriesOf, folderAt, slice, treeOf } from "./model.js";
-import { folderPage, missingPage, problems, routeHead, startPage } from "./pages.js";
+import { folderPage, missingPage, problems, routeHead, startPage, versionBanner } from "./pages.js";
 import { whole } from "./sample.js";
 import { socketConsole } from "./socket.js";
 import { loadSwagger, makeOperationView } from "./swagger.js";
@@ -56,11 +56,12 @@ const brand = h(
 );
 const treeHost = h("nav", { id: "tree", "aria-label": "Routes", tabindex: "-1" });
 const page = h("div", { class: "page" });
+const bannerHost = h("div", { class: "banner" });
 const operationHost = h("div", { class: "operation", hidden: true });
 const consoleHost = h("div", { class: "consoles" });
 const moreHost = h("div", { class: "consoles" });
 // A stop for keys, since what scrolls may hold nothing else that takes the focus.
-const main = h("main", { id: "main", tabindex: "0", "aria-label": "Documentation" }, page, consoleHost, operationHost, moreHost);
+const main = h("main", { id: "main", tabindex: "0", "aria-label": "Documentation" }, bannerHost, page, consoleHost, operationHost, moreHost);
 const log = config.log
   ? makeLog({ url: new URL("log", home).href, isOwn: isOwnPath, onBoot: refresh })
   : null;
@@ -210,6 +211,9 @@ async function load(name) {
   switcher.value = name;
   brand.href = alerts.href = startLink();
   nameAlerts();
+  const hasDocument = (wanted) => config.documents.some((each) => each.name === wanted);
+  const linkToDocument = (wanted) => hash({ doc: wanted });
+  fill(bannerHost, versionBanner({ info: openapi.info, name, hasDocument, linkToDocument }));
 }
 
 /** Where the API is: the first server on our own origin; no document leads anywhere else (S-115). */

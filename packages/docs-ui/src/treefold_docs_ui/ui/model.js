@@ -8,7 +8,7 @@ const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "tr
 /**
  * Give the entries of an OpenAPI document, the sockets of an AsyncAPI document, and where their
  * files are, when the site says so. Every entry: id, method, url, folders, summary, description,
- * deprecated, kind (`operation`, `stream`, `socket`, or `broken` for a file that failed to load and
+ * deprecated, since and sunset (days as text, or empty), kind (`operation`, `stream`, `socket`, or `broken` for a file that failed to load and
  * so is in no document), file.
  */
 export function entriesOf(openapi, asyncapi, site) {
@@ -62,12 +62,27 @@ function brokenOnes(site, documented) {
     .map(({ method, url }) => ({ ...worded({}), method, url, kind: "broken", parameters: [], messages: [], schemas: {} }));
 }
 
-function worded({ summary, description, title, deprecated }) {
+function worded(said) {
+  const { summary, description, title } = said;
+  return { summary: summary ?? title ?? "", description: description ?? "", ...endOf(said) };
+}
+
+/** Give what a route, or the info of a version, says of its end: a channel may not say `deprecated`. */
+export function endOf(said) {
+  const text = (value) => (typeof value === "string" ? value : "");
+  const { since, link, successor } = said?.["x-deprecation"] ?? {};
   return {
-    summary: summary ?? title ?? "",
-    description: description ?? "",
-    deprecated: deprecated === true,
+    deprecated: said?.deprecated === true || said?.["x-deprecated"] === true,
+    since: text(since),
+    sunset: text(said?.["x-sunset"]),
+    link: text(link),
+    successor: text(successor),
   };
+}
+
+/** Give the days of an end, to follow a word: " since 2026-11-01, sunset 2027-06-30". */
+export function daysOf({ since, sunset }) {
+  return (since ? ` since ${since}` : "") + (sunset ? `, sunset ${sunset}` : "");
 }
 
 function isStream(method, operation) {

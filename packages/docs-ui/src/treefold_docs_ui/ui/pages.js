@@ -1,7 +1,21 @@
 // What the main part of the page shows: the start, a folder, or the head of a route. Text only.
 
 import { badge, h, prose } from "./dom.js";
-import { entriesBelow } from "./model.js";
+import { daysOf, endOf, entriesBelow } from "./model.js";
+
+/** Above every page of a deprecated version: since when, until when, and where to go; else null. */
+export function versionBanner({ info, name, hasDocument, linkToDocument }) {
+  const end = endOf(info);
+  if (!end.deprecated) return null;
+  const use = hasDocument(end.successor)
+    ? [" Use ", h("a", { class: "link", href: linkToDocument(end.successor) }, end.successor), "."]
+    : [];
+  const isWeb = /^(https?:\/\/|\/(?!\/))/.test(end.link);
+  const more = isWeb
+    ? [" ", h("a", { class: "link", href: end.link, rel: "noopener noreferrer" }, "Read more"), "."]
+    : [];
+  return h("p", { class: "notice", role: "status" }, `${name} is deprecated${daysOf(end)}.`, use, more);
+}
 
 /** The start: what this is, its versions, and in development the files that are not served. */
 export function startPage({ info, root, site, folderLink }) {
@@ -115,7 +129,7 @@ export function routeHead({ entry, crumbs, rootName, broken }) {
       h("code", {}, entry.url),
     ),
     entry.summary ? h("p", { class: "lead" }, entry.summary) : null,
-    entry.deprecated ? h("p", { class: "notice" }, "Deprecated: do not use it for anything new") : null,
+    entry.deprecated ? h("p", { class: "notice" }, `Deprecated${daysOf(entry)}: do not use it for anything new`) : null,
     entry.kind === "socket" && entry.description ? h("div", { class: "prose" }, prose(entry.description)) : null,
     file ? h("p", { class: "source" }, "Served by ", h("code", {}, file), copyButton(file)) : null,
     broken ? h("div", { class: "notice bad" }, "This file failed to load. ", failure(broken)) : null,

@@ -19,6 +19,7 @@ from treefold_http._description.locations import (
 from treefold_http._description.source_reader import FunctionFacts, SourceReader
 from treefold_http._injection.contract import Contract, Input
 from treefold_http._injection.secured import Security, merge_security_requirements, read_security
+from treefold_http._plans.deprecation import Deprecation
 from treefold_http._plans.handlers import HandlerModule
 from treefold_http._wire.aliases import AnyCallable
 from treefold_logging import get_logger
@@ -43,6 +44,7 @@ class RouteDescription:
         refused: statuses with which credentials and checks of the framework refuse.
         security: its security requirements.
         entries: the middleware that it runs through, the outermost first.
+        deprecation: its own deprecation, completed by that of its version; None without one.
     """
 
     route: Route
@@ -55,6 +57,7 @@ class RouteDescription:
     refused: frozenset[int]
     security: tuple[Security, ...]
     entries: Sequence[Any]
+    deprecation: Deprecation | None = None
 
     @property
     def statuses(self) -> frozenset[int]:
@@ -106,7 +109,8 @@ def describe_routes(
         if not isinstance(module, HandlerModule) or route.file in broken:
             continue
         key = route.method, route.template
-        basis = (module, project.plans[route].contract, *project.middlewares)
+        deprecation = project.deprecations.routes.get(route)
+        basis = (module, project.plans[route].contract, deprecation, *project.middlewares)
         try:
             described = _find_known(former.get(key), basis, ids[route]) or _describe_route(
                 project, route, module, place, ids[route], read
@@ -159,6 +163,7 @@ def _describe_route(
         refused=frozenset(status for each in functions for status in read_error_statuses(each)),
         security=merge_security_requirements([*marked, *contract.security]),
         entries=entries,
+        deprecation=project.deprecations.routes.get(route),
     )
 
 

@@ -35,12 +35,13 @@ from treefold_http._facts.named_types import (
     rename_in_definition,
     rename_references,
 )
-from treefold_http._facts.route_facts import build_route_facts
+from treefold_http._facts.route_facts import build_deprecation_facts, build_route_facts
 from treefold_http._facts.type_names import assign_type_names
 from treefold_http._facts.type_reader import TypeReader
 from treefold_router import version_number
 
 if TYPE_CHECKING:
+    from treefold_http._project.loaded_project import LoadedProject
     from treefold_http._serving.host import Host
 
 _Fact = TypeVar("_Fact", Segment, Input, Body, Answer, AnswerField, Message)
@@ -100,7 +101,7 @@ class LockBuilder:
         names = assign_type_names(named.types, versions)
         lock = Lock(
             routes=tuple(_rename_types(route, names) for route in routes),
-            versions=tuple(map(VersionFacts, project.table.versions)),
+            versions=tuple(_build_version_facts(project, v) for v in project.table.versions),
             definitions=_build_definitions(named.types.values(), names),
             settings=_read_settings(self._app, errors, names),
         )
@@ -132,6 +133,13 @@ def build_project_lock(app: Host) -> ProjectLock:
         UnreadableProject, BootError, SettingsError: as `LockBuilder.build`.
     """
     return LockBuilder(app).build()
+
+
+def _build_version_facts(project: LoadedProject, version: str) -> VersionFacts:
+    settings = project.table.layers.settings.get(version)
+    is_draft = settings is not None and settings.status == "draft"
+    deprecation = build_deprecation_facts(project.deprecations.versions.get(version))
+    return VersionFacts(version, "draft" if is_draft else "stable", deprecation)
 
 
 def _collect_versions(

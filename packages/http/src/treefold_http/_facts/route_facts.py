@@ -18,6 +18,7 @@ from treefold_http._facts.answers import AnswerReader, iter_offers
 from treefold_http._facts.inputs import list_bodies, list_inputs, read_path_types
 from treefold_http._facts.named_types import NamedTypes
 from treefold_http._facts.request_uses import reads_unknown_inputs
+from treefold_http._plans.deprecation import Deprecation as OwnDeprecation
 from treefold_http._plans.plans import WEBSOCKET
 from treefold_router import Route, parameter_name, segment_of
 
@@ -36,7 +37,7 @@ def build_route_facts(
         described.route.method,
         build_path(described.route, read_path_types(described, named)),
         operation=module.operation_id or "",
-        deprecation=Deprecation() if module.deprecated else None,
+        deprecation=build_deprecation_facts(described.deprecation) if module.deprecated else None,
         auth=tuple(list_credentials(described)),
         guards=tuple(list_guards(entries)),
         is_opaque=_reads_connection(described),
@@ -48,6 +49,11 @@ def build_route_facts(
         offers=tuple(iter_offers(described)),
         messages=tuple(answers.list_messages()) if is_socket else (),
     )
+
+
+def build_deprecation_facts(found: OwnDeprecation | None) -> Deprecation | None:
+    """Return the facts of a deprecation: its days, and the version or address to use instead."""
+    return None if found is None else Deprecation(found.since, found.sunset, found.successor)
 
 
 def build_path(route: Route, types: Mapping[str, TypeNode] = NO_TYPES) -> tuple[Segment, ...]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._chains.middleware_chain import (
@@ -32,7 +33,7 @@ from treefold_http._chains.middleware_chain import (
     unwrap_middleware_entry,
 )
 from treefold_http._chains.subtrees import Under
-from treefold_http._plans.plans import WEBSOCKET, Plan
+from treefold_http._plans.plans import WEBSOCKET, OutermostLayer, Plan, wrap_in_outermost
 from treefold_http._responses.response import Response
 from treefold_http._wire.errors import (
     NOTHING_HERE,
@@ -66,13 +67,15 @@ class ScopedFallbacks:
     Attributes:
         below: by template, for templates that entries of a subtree cover: `{"/v1/shop": ...}`.
         preflights: by route, for modules with middleware that answers preflights: that of `Put.py`.
+        versions: by version that is deprecated, for its paths that no route has.
     """
 
     below: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
     preflights: Mapping[Route, Plan] = field(default_factory=dict[Route, Plan])
+    versions: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
 
     def __bool__(self) -> bool:
-        return bool(self.below or self.preflights)
+        return bool(self.below or self.preflights or self.versions)
 
     def find_fallback_plan(
         self, request: Request, table: RouteTable, path: bytes | str, version: str | None
@@ -86,50 +89,72 @@ class ScopedFallbacks:
                 # Other methods of the path may have other middleware, or none.
                 request.fallback = MethodNotAllowed(headers={"Allow": asked})
                 return self.preflights[outcome.route]
-        if not self.below:
+        if not self.below and not self.versions:
             return None
-        route = table.route_at(path, version)
-        return None if route is None else self.below.get(route.template)
+        if (route := table.route_at(path, version)) is not None:
+            return self.below.get(route.template)
+        return self._find_version_plan(path) if self.versions else None
+
+    def _find_version_plan(self, path: bytes | str) -> Plan | None:
+        text = path if isinstance(path, str) else path.decode("latin-1")
+        return self.versions.get(text.lstrip("/").partition("/")[0])
 
 
-def plan_fallback(app: ProjectRuntime, entries: Sequence[Any]) -> Plan:
-    """Compose the plan that responds with `request.fallback`, inside middleware."""
-    run = compose_middleware_chain(app, build_route_layers(None, entries), _respond_with_fallback)
+def plan_fallback(
+    app: ProjectRuntime, entries: Sequence[Any], outermost: Sequence[OutermostLayer] = ()
+) -> Plan:
+    """Compose the plan that responds with `request.fallback`, inside middleware.
+
+    Args:
+        outermost: layers of the framework around the middleware.
+    """
+    layers = build_route_layers(None, entries)
+    chain = compose_middleware_chain(app, layers, _respond_with_fallback)
+    run = wrap_in_outermost(chain, outermost)
     return Plan(route=None, run=run, max_body=app.settings.max_body)
 
 
 def plan_scoped_fallbacks(
-    app: ProjectRuntime, modules: Mapping[Route, HandlerModule | Any], middlewares: Sequence[Any]
+    app: ProjectRuntime,
+    modules: Mapping[Route, HandlerModule | Any],
+    middlewares: Sequence[Any],
+    version_layers: Mapping[str, Sequence[OutermostLayer]] = MappingProxyType({}),
 ) -> ScopedFallbacks:
-    """Compose the additional plans for the templates and routes that need their own."""
+    """Compose the additional plans for the templates and routes that need their own.
+
+    Args:
+        version_layers: by version, layers of the framework around all answers below it.
+    """
     common = select_route_middlewares(None, middlewares)
     made: dict[tuple[int, ...], Plan] = {}
 
-    def plan_once(entries: Sequence[Any]) -> Plan:
+    def plan_once(entries: Sequence[Any], outermost: Sequence[OutermostLayer]) -> Plan:
         # thousands of routes have few different lists of middleware
-        key = tuple(map(id, entries))
+        key = tuple(map(id, (*outermost, *entries)))
         if key not in made:
-            made[key] = plan_fallback(app, entries)
+            made[key] = plan_fallback(app, entries, outermost)
         return made[key]
 
     below: dict[str, Plan] = {}
     preflights: dict[Route, Plan] = {}
     is_scoped = any(isinstance(entry, Under) for entry in middlewares)
     for route, module in modules.items():
-        if not is_scoped and not getattr(module, "middlewares", ()):
+        outermost = version_layers.get(route.version, ())
+        if not is_scoped and not outermost and not getattr(module, "middlewares", ()):
             continue
         # Also where the only route is a socket: these plans answer requests.
         covering = select_covering_middlewares(
             middlewares, partial(Under.covers_route, route=route)
         )
         # `covering` holds all of `common`, so it differs only where it is longer
-        if len(covering) > len(common):
-            below[route.template] = plan_once(covering)
+        if outermost or len(covering) > len(common):
+            below[route.template] = plan_once(covering, outermost)
         own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
         own = select_route_middlewares(route, own)
         if own and route.method != WEBSOCKET:
-            preflights[route] = plan_once([*covering, *own])
-    return ScopedFallbacks(below, preflights)
+            preflights[route] = plan_once([*covering, *own], outermost)
+    versions = {name: plan_once(common, layers) for name, layers in version_layers.items()}
+    return ScopedFallbacks(below, preflights, versions)
 
 
 def build_routing_error(outcome: object) -> HTTPError:

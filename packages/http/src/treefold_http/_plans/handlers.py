@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from treefold_http._chains.middleware_chain import WEBSOCKET, check_middleware_entry
 from treefold_http._modules.modules import ModuleSpace
+from treefold_http._plans.deprecation import Deprecation, read_deprecated_option
 from treefold_http._responses.held_annotation import resolve_response_model
 from treefold_http._responses.response import check_status
 from treefold_http._wire.aliases import AnyCallable
@@ -37,7 +38,8 @@ class HandlerModule:
         max_body: the most bytes of a request body; None keeps the setting.
         log_payload: True if the payload is logged.
         timeout: seconds that the handler may take before a 503.
-        summary, description, tags, deprecated, operation_id: for the OpenAPI document.
+        summary, description, tags, operation_id: for the OpenAPI document.
+        deprecated: its own deprecation; that of its version completes it.
         response_model: the type of the response: documented instead of the return annotation, and
             enforced on the responses. A module may say True, for that annotation.
         responses: status to a text, a type or a table, for the document as well
@@ -53,7 +55,7 @@ class HandlerModule:
     summary: str | None = None
     description: str | None = None
     tags: Sequence[str] | None = None
-    deprecated: bool = False
+    deprecated: Deprecation | None = None
     response_model: Any = None
     responses: Mapping[int | str, Any] | None = None
     operation_id: str | None = None
@@ -68,7 +70,7 @@ _OPTIONS: Mapping[str, type | tuple[type, ...]] = {
     "summary": str,
     "description": str,
     "tags": (list, tuple),
-    "deprecated": bool,
+    "deprecated": object,
     "response_model": object,
     "responses": Mapping,
     "operation_id": str,
@@ -123,7 +125,7 @@ def load_handler(
     return HandlerModule(handler=handler, response_model=given, **options)
 
 
-def _check_handler_options(options: Mapping[str, Any], file: str) -> None:
+def _check_handler_options(options: dict[str, Any], file: str) -> None:
     if "status_code" in options:
         check_status(options["status_code"])
     for name in ("max_body", "timeout"):
@@ -131,12 +133,24 @@ def _check_handler_options(options: Mapping[str, Any], file: str) -> None:
         # NaN fails the comparison as well
         if isinstance(value, (int, float)) and not 0 <= value < math.inf:
             raise HandlerError(f"`{name}` in {file} must be a finite number from 0, got {value!r}")
+    if "deprecated" in options:
+        options["deprecated"] = _read_deprecation(options["deprecated"], file)
     for name, value in options.items():
         _check_option_type(value, name, _OPTIONS[name], file)
     for entry in options.get("middlewares", ()):
         check_middleware_entry(entry)
     if not options.keys().isdisjoint(_DOCUMENTED):
         _check_documentation_options(options, file)
+
+
+def _read_deprecation(value: object, file: str) -> Deprecation | None:
+    try:
+        return read_deprecated_option(value)
+    except (TypeError, ValueError) as error:
+        raise HandlerError(
+            f"`deprecated` in {file} must be True, a day such as '2026-11-01' or a Deprecation, got"
+            f" {value!r}"
+        ) from error
 
 
 _DOCUMENTED = ("tags", "response_model", "responses", "operation_id")

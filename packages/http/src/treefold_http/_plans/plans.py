@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from treefold_http._chains.cache_place import CacheLayer, collect_declared_names, has_cache
 from treefold_http._chains.middleware_chain import (
@@ -53,6 +53,18 @@ if TYPE_CHECKING:
     from treefold_http._plans.runtime import ProjectRuntime
 
 
+class OutermostLayer(Protocol):
+    """A layer of the framework around all middleware of a route."""
+
+    def wrap_endpoint(self, endpoint: Endpoint, /) -> Endpoint:
+        """Return a chain of middleware inside the layer."""
+        ...
+
+    def wrap_socket(self, endpoint: Callable[[Any], Any], /) -> Callable[[Any], Any]:
+        """Return the chain of a socket inside the layer."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan(RoutePlan):
     """The plan of one route.
@@ -71,13 +83,18 @@ class Plan(RoutePlan):
 
 
 def compose_route_plan(
-    app: ProjectRuntime, route: Route, module: HandlerModule, project_middlewares: Sequence[Any]
+    app: ProjectRuntime,
+    route: Route,
+    module: HandlerModule,
+    project_middlewares: Sequence[Any],
+    outermost: Sequence[OutermostLayer] = (),
 ) -> Plan:
     """Compose the plan of a route.
 
     Args:
         project_middlewares: the project's middleware, outermost first; the module's own run inside
             them.
+        outermost: layers of the framework around all of them.
 
     Raises:
         InjectionError: when a parameter of the handler cannot be provided.
@@ -122,7 +139,7 @@ def compose_route_plan(
     plan = Plan(
         route=route,
         contract=contract,
-        run=_wrap_endpoint(app, route, entries, run, module.status_code),
+        run=_wrap_endpoint(app, route, entries, run, module.status_code, outermost),
         inner=run,
         early=early,
         has_cache=has_cache(route, chosen),
@@ -138,9 +155,16 @@ def compose_route_plan(
 
 
 def rewrap_plan_in_middleware(
-    app: ProjectRuntime, plan: Plan, module: HandlerModule, project_middlewares: Sequence[Any]
+    app: ProjectRuntime,
+    plan: Plan,
+    module: HandlerModule,
+    project_middlewares: Sequence[Any],
+    outermost: Sequence[OutermostLayer] = (),
 ) -> Plan:
     """Return the plan of a route with other middleware of the project around its handler.
+
+    Args:
+        outermost: as for `compose_route_plan`.
 
     Raises:
         Exception: any exception of an entry.
@@ -152,15 +176,23 @@ def rewrap_plan_in_middleware(
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _build_and_configure_layers(plan.route, chosen, plan.contract, plan.early)
-    run = _wrap_endpoint(app, plan.route, entries, plan.inner, module.status_code)
+    run = _wrap_endpoint(app, plan.route, entries, plan.inner, module.status_code, outermost)
     rewrapped = replace(plan, run=run, is_layered=has_project_middleware(entries))
     return _let_late_chain_replace_itself(rewrapped)
 
 
 def build_broken_file_plan(
-    app: ProjectRuntime, route: Route, error: str, project_middlewares: Sequence[Any]
+    app: ProjectRuntime,
+    route: Route,
+    error: str,
+    project_middlewares: Sequence[Any],
+    outermost: Sequence[OutermostLayer] = (),
 ) -> Plan:
-    """Return the plan of a file that failed to load: it answers 500."""
+    """Return the plan of a file that failed to load: it answers 500.
+
+    Args:
+        outermost: as for `compose_route_plan`.
+    """
     # in production the error stays in the log: it may quote a line of the source
     detail = f"handler failed to load: {error}" if app.dev else "handler failed to load"
 
@@ -170,7 +202,7 @@ def build_broken_file_plan(
     entries = build_route_layers(route, select_route_middlewares(route, project_middlewares))
     return Plan(
         route=route,
-        run=_wrap_endpoint(app, route, entries, run, None),
+        run=_wrap_endpoint(app, route, entries, run, None, outermost),
         max_body=app.settings.max_body,
         masked=_find_masked_segments(route),
         is_layered=has_project_middleware(entries),
@@ -216,6 +248,7 @@ def _wrap_endpoint(
     entries: Sequence[Any],
     run: Callable[[Any], Any],
     status: int | None,
+    outermost: Sequence[OutermostLayer],
 ) -> Callable[[Any], Any]:
     """Return the endpoint of a route, which has no middleware yet, with its middleware.
 
@@ -223,10 +256,21 @@ def _wrap_endpoint(
     are asked soon.
     """
     if route.method == WEBSOCKET:
-        return compose_socket_chain(entries, run)
+        chain = compose_socket_chain(entries, run)
+        for layer in outermost:
+            chain = layer.wrap_socket(chain)
+        return chain
     if not entries:
-        return run
-    return _LateChain(partial(compose_middleware_chain, app, entries, run, status=status))
+        return wrap_in_outermost(run, outermost)
+    compose = partial(compose_middleware_chain, app, entries, run, status=status)
+    return _LateChain(lambda: wrap_in_outermost(compose(), outermost))
+
+
+def wrap_in_outermost(chain: Endpoint, outermost: Sequence[OutermostLayer]) -> Endpoint:
+    """Return a chain of middleware inside layers of the framework."""
+    for layer in outermost:
+        chain = layer.wrap_endpoint(chain)
+    return chain
 
 
 def _let_late_chain_replace_itself(plan: Plan) -> Plan:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.middleware_chain import select_route_middlewares
@@ -24,6 +25,7 @@ from treefold_http._plans.handlers import HandlerModule, load_handler
 from treefold_http._plans.outside_plans import OutsidePlans
 from treefold_http._project.boot_files import BootFiles, read_boot_files
 from treefold_http._project.coverage import are_prefixes_unchanged, check_coverage_or_keep_former
+from treefold_http._project.deprecated_routes import NO_DEPRECATIONS, find_deprecations
 from treefold_http._project.development import build_development_entries, build_missing_host_check
 from treefold_http._project.findings import IS_FINDING, Findings, find_failed_import_file
 from treefold_http._project.loaded_project import LoadedProject
@@ -195,6 +197,13 @@ def _plan_and_compose_project(
     """Plan the routes to plan, and compose the project from these and the former plans."""
     kept, files, middlewares = sources.kept, sources.files, sources.middlewares
     chosen = {route: sources.modules[route] for route in sources.routes}
+    former = NO_DEPRECATIONS if kept is None else kept.deprecations
+    deprecations = find_deprecations(
+        sources.table, sources.modules, findings, former, is_fatal=not app.dev
+    )
+    if kept is not None:
+        changed = deprecations.list_changed_routes(former)
+        chosen |= {route: sources.modules[route] for route in changed if route in sources.modules}
     plans, asked, good = {}, {}, {}
     if kept is not None:
         plans = select_present_routes(kept.bare_plans, kept, sources.table)
@@ -203,7 +212,7 @@ def _plan_and_compose_project(
         good = {file: one for file, one in kept.good.items() if file in files_left}
     if kept is not None and not sources.is_wrapped_alike:
         others = {r: module for r, module in sources.modules.items() if r not in chosen}
-        wrapped = rewrap_plans_in_middleware(app, plans, others, middlewares)
+        wrapped = rewrap_plans_in_middleware(app, plans, others, middlewares, deprecations.layers)
         chosen |= {route: others[route] for route in others.keys() - wrapped.keys()}
         plans |= wrapped
         good |= {
@@ -211,7 +220,14 @@ def _plan_and_compose_project(
             for r, p in wrapped.items()
             if r.effective_file in good
         }
-    plans |= plan_routes(app, chosen, middlewares, findings, asked if app.dev else None)
+    plans |= plan_routes(
+        app,
+        chosen,
+        middlewares,
+        findings,
+        asked if app.dev else None,
+        outermost=deprecations.layers,
+    )
     modules = sources.modules | chosen
     if app.dev:
         good = collect_last_good_plans(good, chosen, plans, findings)
@@ -233,7 +249,7 @@ def _plan_and_compose_project(
         and kept.table is sources.table
         and sources.is_wrapped_alike
         and has_no_own_middleware(kept.modules, chosen)
-        else plan_scoped_fallbacks(app, modules, middlewares),
+        else plan_scoped_fallbacks(app, modules, middlewares, deprecations.version_layers),
         outside=OutsidePlans(app, middlewares),
         modules=modules,
         middlewares=middlewares,
@@ -245,6 +261,7 @@ def _plan_and_compose_project(
         default_version=default_version,
         default_level=logging.INFO if app.settings.default_version == "latest" else logging.DEBUG,
         extensions=files.extensions,
+        deprecations=deprecations,
         good=good,
         report=findings.build_report(sources.table, middleware=len(files.middlewares)),
     )
@@ -423,6 +440,12 @@ def _log_boot(project: LoadedProject, former: LoadedProject | None, seconds: flo
     for lost in find_lost_guards(project.table, project.listed):
         if lost not in known:
             log.warning("lost guard: %s", lost, extra=IS_FINDING)
+    if project.deprecations is not NO_DEPRECATIONS:
+        today = datetime.now(UTC).date()
+        known = [] if former is None else former.deprecations.list_passed_sunsets(today)
+        for text in project.deprecations.list_passed_sunsets(today):
+            if text not in known:
+                log.warning("%s", text)
     if former is None:
         log.info(
             "booted in %.0f ms: routes %d, middleware %d, files with errors %d, skipped files %d",

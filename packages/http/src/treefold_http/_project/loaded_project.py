@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.middleware_chain import unwrap_middleware_entry
 from treefold_http._plans.handlers import HandlerModule
+from treefold_http._project.deprecated_routes import Deprecations
 from treefold_http._project.masked_paths import MaskedPaths
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.root_path import below_root
@@ -49,6 +50,7 @@ class LoadedProject:
         default_level: the level of the log line of such a request: INFO where the setting says
             `latest`, because the version may change with a new folder; DEBUG for a fixed one.
         extensions: objects of `extensions.py`, in order.
+        deprecations: those of its versions and routes.
         bare_plans: the plans without the header that names a broken file.
         asked: the keys of the providers that each plan has looked for; empty without `dev=True`.
         good: by `Route.effective_file`, the last module and plan that loaded; empty without
@@ -73,6 +75,7 @@ class LoadedProject:
     default_version: str | None
     default_level: int
     extensions: Sequence[Any]
+    deprecations: Deprecations
     bare_plans: dict[Route, Plan]
     asked: dict[Route, frozenset[Key]]
     good: dict[str, tuple[HandlerModule, Plan]]

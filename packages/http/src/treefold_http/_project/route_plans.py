@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.middleware_chain import compose_middleware_chain
 from treefold_http._plans.handlers import HandlerModule
 from treefold_http._plans.plans import (
     WEBSOCKET,
+    OutermostLayer,
     Plan,
     build_broken_file_plan,
     compose_route_plan,
@@ -34,6 +36,8 @@ def plan_routes(
     middlewares: Sequence[Any],
     findings: Findings | None = None,
     lookups_by_route: dict[Route, frozenset[Key]] | None = None,
+    *,
+    outermost: Mapping[Route, Sequence[OutermostLayer]] = MappingProxyType({}),
 ) -> dict[Route, Plan]:
     """Compose the plan of every route; a route whose parameters cannot be provided is broken.
 
@@ -42,25 +46,27 @@ def plan_routes(
 
     Args:
         lookups_by_route: receives the keys of the providers that each plan has looked for.
+        outermost: by route, the layers of the framework around all others.
     """
     findings = findings or Findings(str(app.root))
     plans: dict[Route, Plan] = {}
     for route, module in list(modules.items()):
+        outer = outermost.get(route, ())
         if isinstance(module, HandlerModule):
             with app.providers.record_lookups(route, lookups_by_route):
                 try:
-                    plans[route] = compose_route_plan(app, route, module, middlewares)
+                    plans[route] = compose_route_plan(app, route, module, middlewares, outer)
                     continue
                 except Exception as error:  # reading a signature runs user code
                     module = findings.record_failure(
                         route.file, error, effective_file=route.effective_file
                     )
         if (good := findings.find_last_good_version(route.effective_file)) is None:
-            plans[route] = build_broken_file_plan(app, route, module.error, middlewares)
+            plans[route] = build_broken_file_plan(app, route, module.error, middlewares, outer)
             continue
         modules[route], former = good
         try:
-            plans[route] = compose_route_plan(app, route, good[0], middlewares)
+            plans[route] = compose_route_plan(app, route, good[0], middlewares, outer)
         except Exception:  # a provider is gone: the former plan still holds it
             plans[route] = replace(former, route=route)
     return plans
@@ -71,8 +77,12 @@ def rewrap_plans_in_middleware(
     plans: Mapping[Route, Plan],
     modules: Mapping[Route, HandlerModule | BrokenFile],
     middlewares: Sequence[Any],
+    outermost: Mapping[Route, Sequence[OutermostLayer]],
 ) -> dict[Route, Plan]:
     """Compose other middleware of the project around the planned handlers of routes.
+
+    Args:
+        outermost: as for `plan_routes`.
 
     Returns:
         The new plans; a route is missing if it must be planned again, which reports its failure.
@@ -81,7 +91,9 @@ def rewrap_plans_in_middleware(
     for route, module in modules.items():
         if isinstance(module, HandlerModule):
             with suppress(Exception):  # an entry beside the handler may miss one outside
-                wrapped[route] = rewrap_plan_in_middleware(app, plans[route], module, middlewares)
+                wrapped[route] = rewrap_plan_in_middleware(
+                    app, plans[route], module, middlewares, outermost.get(route, ())
+                )
     return wrapped
 
 

@@ -62,6 +62,10 @@ _MERGED = frozenset({b"vary", b"set-cookie"})
 """Fields of which a response and its layers may each send some."""
 
 
+LINK = bytes(bytearray(b"link"))
+"""The name of a `Link` that is sent beside one of the response; known by its identity."""
+
+
 class _Lengths(dict[int, tuple[bytes, bytes]]):
     """`Content-Length` by size; a look-up is five times as fast as formatting."""
 
@@ -345,10 +349,19 @@ def find_missing_fields(response: Response | None, fields: RawHeaders) -> RawHea
     own = response.raw_headers
     if len(own) == 1 and own[0][0] == b"content-type":
         return fields
+    return drop_present_fields(own, fields)
+
+
+def drop_present_fields(own: RawHeaders, fields: RawHeaders) -> RawHeaders:
+    """Return the fields that others do not set; `Vary`, cookies and `LINK` are merged."""
     names = {name for name, _ in own}
     named = _collect_vary_names(own) if b"vary" in names else ()
     names -= _MERGED
-    return [pair for pair in fields if pair[0] not in names and not _is_named(pair, named)]
+    return [
+        pair
+        for pair in fields
+        if (pair[0] not in names or pair[0] is LINK) and not _is_named(pair, named)
+    ]
 
 
 def _collect_vary_names(fields: RawHeaders) -> set[bytes]:

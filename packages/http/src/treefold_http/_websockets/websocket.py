@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from treefold_http._headers.header_fields import encode_header
 from treefold_http._json.json import dumps, loads
 from treefold_http._requests.connection import Connection
-from treefold_http._responses.response import copy_sendable_fields
+from treefold_http._responses.response import copy_sendable_fields, drop_present_fields
 from treefold_http._runtime.disconnect_watcher import YIELD_EVERY
-from treefold_http._wire.asgi import Message, Receive, Scope, Send
+from treefold_http._wire.asgi import Message, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -72,9 +72,20 @@ class WebSocket(Connection):
         task: the task of its handler.
         dropped: True if it was closed from outside of its handler.
         shape: the serializer of `send_json`; None sends values unchanged.
+        handshake_fields: header fields of an accepted handshake that the handler does not set.
     """
 
-    __slots__ = ("_send", "_since", "accepted", "code", "dropped", "max_message", "shape", "task")
+    __slots__ = (
+        "_send",
+        "_since",
+        "accepted",
+        "code",
+        "dropped",
+        "handshake_fields",
+        "max_message",
+        "shape",
+        "task",
+    )
 
     def __init__(self, scope: Scope, receive: Receive, app: Runtime, id: str, send: Send) -> None:
         super().__init__(scope, receive, app, id)
@@ -86,6 +97,7 @@ class WebSocket(Connection):
         self.task: asyncio.Task[Any] | None = None
         self.dropped = False
         self.shape: Callable[[Any], Any] | None = None
+        self.handshake_fields: RawHeaders | None = None
 
     @property
     def method(self) -> str:
@@ -120,6 +132,8 @@ class WebSocket(Connection):
             )
         given = (headers or {}).items()
         fields = copy_sendable_fields([encode_header(name, value) for name, value in given])
+        if self.handshake_fields is not None:
+            fields += drop_present_fields(fields, self.handshake_fields)
         fields.append((b"x-request-id", self.id.encode()))
         await self._send_without_open_check(
             {"type": "websocket.accept", "subprotocol": subprotocol, "headers": fields}

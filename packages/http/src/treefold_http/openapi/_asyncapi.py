@@ -97,6 +97,9 @@ def _build_channel(found: RouteDescription, messages: Mapping[str, Any]) -> JSON
     words = build_operation_metadata(found)
     made: JSONObject = {"address": found.place.path, "messages": dict(messages)}
     made |= {key: words[key] for key in ("summary", "description") if key in words}
+    if "deprecated" in words:  # a channel of AsyncAPI has no such field
+        made["x-deprecated"] = True
+        made |= {key: words[key] for key in ("x-sunset", "x-deprecation") if key in words}
     if "tags" in words:
         made["tags"] = [{"name": tag} for tag in words["tags"]]
     if found.place.parameters:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
+from treefold_http._plans.deprecation import Deprecation
 from treefold_http._wire.aliases import JSONObject
+from treefold_http.openapi._metadata import build_deprecation_extensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,22 +23,30 @@ class Info:
         version: version of the project, or None.
         latest: the latest version of the API.
         description: description of the project.
+        deprecations: those of versions of the API.
     """
 
     title: str
     version: str | None
     latest: str
     description: str | None = None
+    deprecations: Mapping[str, Deprecation] = field(default_factory=dict[str, Deprecation])
 
     def build_info_object(self, version: str | None) -> JSONObject:
         """Return the Info Object for the document of one API version, or of all."""
-        made = {"title": self.title, "version": version or self.version or self.latest}
+        made: JSONObject = {"title": self.title, "version": version or self.version or self.latest}
         if self.description:
             made["description"] = self.description
+        if version is not None and (found := self.deprecations.get(version)) is not None:
+            made |= {"x-deprecated": True, **build_deprecation_extensions(found)}
         return made
 
 
-def read_project_info(root: Path, latest: str | None) -> Info:
+def read_project_info(
+    root: Path,
+    latest: str | None,
+    deprecations: Mapping[str, Deprecation] = MappingProxyType({}),
+) -> Info:
     """Read the metadata of a project; an unreadable file counts as empty."""
     try:
         content = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
@@ -49,4 +61,4 @@ def read_project_info(root: Path, latest: str | None) -> Info:
         return value if isinstance(value, str) and value else None
 
     title = find_text("name") or root.resolve().name or "API"
-    return Info(title, find_text("version"), latest or "v1", find_text("description"))
+    return Info(title, find_text("version"), latest or "v1", find_text("description"), deprecations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treefold_http._description.routes import RouteDescription
 from treefold_http._description.words import read_words
+from treefold_http._plans.deprecation import Deprecation
 from treefold_http._wire.aliases import JSONObject
 
 
@@ -17,9 +18,25 @@ def build_operation_metadata(described: RouteDescription) -> JSONObject:
         said["description"] = description
     if tags := list_tags(described):
         said["tags"] = tags
-    if described.module.deprecated:
+    if described.deprecation is not None:
         said["deprecated"] = True
+        said |= build_deprecation_extensions(described.deprecation)
     return said
+
+
+def build_deprecation_extensions(deprecation: Deprecation) -> JSONObject:
+    """Return what OpenAPI has no names for: `x-sunset`, and `x-deprecation` with the rest."""
+    made: JSONObject = {}
+    if deprecation.sunset is not None:
+        made["x-sunset"] = deprecation.sunset.isoformat()
+    rest: JSONObject = {}
+    if deprecation.since is not None:
+        rest["since"] = deprecation.since.isoformat()
+    if deprecation.link:
+        rest["link"] = deprecation.link
+    if deprecation.successor:
+        rest["successor"] = deprecation.successor
+    return made | {"x-deprecation": rest} if rest else made
 
 
 def list_tags(described: RouteDescription) -> list[str]:

@@ -87,7 +87,8 @@ class Documents:
         """
         with self._lock:
             if (found := self._written.get((kind, version))) is None:
-                info = read_project_info(self._app.root, self._project.table.latest)
+                latest, ended = self._project.table.latest, self._project.deprecations.versions
+                info = read_project_info(self._app.root, latest, ended)
                 more: JSONObject = {"version": version}
                 if kind == "openapi":
                     more["error_format"] = self._app.errors.error_format
