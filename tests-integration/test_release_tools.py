@@ -260,7 +260,7 @@ def test_plan_says_what_a_tag_releases(
     name = released(toy, git, "core", "0.2.0")
     capsys.readouterr()
     release.main(["plan", name, "https://code.example/toy"], toy)
-    expected = ["folder=core", "distribution=toy-core", "version=0.2.0"]
+    expected = ["folder=core", "distribution=toy-core", "version=0.2.0", "artefact=toy_core-0.2.0"]
     assert capsys.readouterr().out.split() == expected
 
 
@@ -296,6 +296,35 @@ def test_plan_refuses_metadata_with_the_address_of_another_repository(toy: Path,
     assert f"not below {url}" in refused
 
 
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://github.com/Toy/toy/", "https://toy.github.io/toy/"),
+        ("https://github.com/toy/toy", "https://toy.github.io/toy/"),
+        ("https://code.example/toy/", ""),
+    ],
+)
+def test_the_site_of_a_repository_is_known_from_its_address(url: str, site: str) -> None:
+    assert release.find_site(url) == site
+
+
+def test_plan_takes_the_address_of_the_site_of_this_repository_only(toy: Path, git: Git) -> None:
+    manifest = toy / "packages/core/pyproject.toml"
+    replace(manifest, "https://code.example/toy", "https://toy.github.io/toy/latest/")
+    commit(git, "a site")
+    name = released(toy, git, "core", "0.2.0")
+    release.main(["plan", name, "https://github.com/toy/toy/"], toy)
+    fork = refusal(lambda: release.main(["plan", name, "https://github.com/fork/toy/"], toy))
+    assert "https://toy.github.io/toy/latest/ in" in fork
+
+
+def test_every_manifest_leads_to_the_site_of_its_repository() -> None:
+    for each in repository.packages(repository.ROOT).values():
+        urls = each.project["urls"]
+        site = release.find_site(urls["Issues"].removesuffix("issues"))
+        assert urls["Documentation"] == f"{site}latest/"
+
+
 # notes
 
 
@@ -318,7 +347,7 @@ def test_notes_refuse_a_tag_without_a_section(toy: Path, git: Git) -> None:
 # the command line
 
 
-@pytest.mark.parametrize("tool", ["changed", "release", "notes", "suites"])
+@pytest.mark.parametrize("tool", ["changed", "release", "notes", "suites", "sbom"])
 def test_a_tool_that_is_called_wrongly_says_how_it_is_called(repository: Path, tool: str) -> None:
     command = [sys.executable, repository / "tools" / f"{tool}.py", "--bogus"]
     done = subprocess.run(command, capture_output=True, text=True)

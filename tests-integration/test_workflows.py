@@ -29,6 +29,15 @@ def test_there_is_no_other_workflow(repository: Path) -> None:
     assert found == set(WORKFLOWS)
 
 
+def test_no_audit_is_left_out_and_each_exception_has_its_reason(repository: Path) -> None:
+    scripts = tomllib.loads((repository / "hatch.toml").read_text())["envs"]["default"]["scripts"]
+    assert "--persona=auditor" in scripts["workflows"]
+    for name in WORKFLOWS:
+        lines = text_of(repository, name).splitlines()
+        excused = [place for place, line in enumerate(lines) if "zizmor: ignore" in line]
+        assert [lines[place] for place in excused if "# " not in lines[place - 1]] == []
+
+
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_actions_are_pinned_by_digest_with_their_version(repository: Path, name: str) -> None:
     used = re.findall(r"uses: (.*)", text_of(repository, name))
@@ -69,14 +78,21 @@ def test_jobs_write_nothing_but_where_a_release_needs_it(repository: Path) -> No
         for right, level in told.get("permissions", {}).items()
         if level != "read"
     }
-    assert granted == {("publish", "id-token"), ("announce", "contents")}
+    assert granted == {
+        ("attest", "id-token"),
+        ("attest", "attestations"),
+        ("publish", "id-token"),
+        ("announce", "contents"),
+        ("deploy", "pages"),
+        ("deploy", "id-token"),
+    }
 
 
 def test_a_release_is_published_after_its_tests_on_every_supported_version(
     repository: Path,
 ) -> None:
     jobs = jobs_of(repository, "release")
-    assert jobs["publish"]["needs"] == ["verify", "elsewhere"]
+    assert jobs["publish"]["needs"] == ["verify", "elsewhere", "site", "attest"]
     assert jobs["verify"]["needs"] == ["plan", "build"]
     manifest = tomllib.loads((repository / "packages" / "treefold" / "pyproject.toml").read_text())
     classifiers = " ".join(manifest["project"]["classifiers"])
@@ -95,6 +111,29 @@ def test_a_release_is_tested_under_every_condition_of_elsewhere(repository: Path
     step = jobs["elsewhere"]["steps"][-1]
     assert step["run"] == 'python tools/run.py elsewhere "$CONDITION"'
     assert step["env"] == {"CONDITION": "${{ matrix.condition }}"}
+
+
+def test_a_release_attests_each_artefact_with_its_bill(repository: Path) -> None:
+    jobs = jobs_of(repository, "release")
+    assert "python tools/run.py sbom dist bills" in str(jobs["build"]["steps"])
+    used = [step for step in jobs["attest"]["steps"] if "attest-" in step.get("uses", "")]
+    assert used[0]["with"] == {"subject-path": "dist/*"}
+    for step, ending in zip(used[1:], ("-py3-none-any.whl", ".tar.gz"), strict=True):
+        name = f"${{{{ needs.plan.outputs.artefact }}}}{ending}"
+        assert step["with"] == {
+            "subject-path": f"dist/{name}",
+            "sbom-path": f"bills/{name}.cdx.json",
+        }
+
+
+def test_the_pages_are_published_after_a_release_of_the_umbrella(repository: Path) -> None:
+    jobs = jobs_of(repository, "release")
+    assert jobs["deploy"]["needs"] == ["plan", "announce"]
+    assert jobs["deploy"]["if"] == "needs.plan.outputs.folder == 'treefold'"
+    rehearsed = [step.get("run", "") for step in jobs["site"]["steps"]]
+    assert "python tools/run.py docs-rehearsal" in rehearsed
+    (joined,) = [s["run"] for s in jobs["deploy"]["steps"] if "site.py" in s.get("run", "")]
+    assert 'select(startswith("treefold-v"))' in joined
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 `prepare` writes the version, its heading in the changelog, and new ranges of the packages that
 would exclude it. `tag` makes the tag that `release.yml` publishes. `plan` is the first step of that
 workflow: it checks a tag, and that the addresses in the metadata are below the URL of the
-repository that publishes, and prints what it releases. Nothing here builds or uploads.
+repository that publishes, or that of its site, and prints what it releases. Nothing here builds or
+uploads.
 """
 
 import re
@@ -109,6 +110,12 @@ def check(released: Package) -> None:
             )
 
 
+def find_site(url: str) -> str:
+    """Return the address at which the code host serves the site of a repository; empty for none."""
+    found = re.fullmatch(r"https://github\.com/([\w-]+)/([\w.-]+)/?", url)
+    return f"https://{found[1].lower()}.github.io/{found[2]}/" if found else ""
+
+
 def plan(root: Path, name: str, url: str = "") -> None:
     """Check that a tag can be published from here, and print its parts for later steps."""
     released, version = of_tag(root, name)
@@ -118,9 +125,11 @@ def plan(root: Path, name: str, url: str = "") -> None:
         sys.exit(f"{name} is not the commit that is checked out; check it out first")
     check(released)
     urls: dict[str, str] = released.project.get("urls", {})
-    if wrong := [address for address in urls.values() if not address.startswith(url)]:
+    bases = tuple(base for base in (url, find_site(url)) if base) or ("",)
+    if wrong := [address for address in urls.values() if not address.startswith(bases)]:
         sys.exit(f"{wrong[0]} in {released.manifest} is not below {url}; mend [project.urls]")
     print(f"folder={released.folder}\ndistribution={released.distribution}\nversion={version}")
+    print(f"artefact={released.distribution.replace('-', '_')}-{version}")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from docs_pages import axe as axe, browser as browser, contexts as contexts, open_docs as open_docs
+from docs_site import build_site
 from serving import Process, write_tree
 from wire import ServeOnSocket
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the documentation as a release builds it, without a network."""
+    return build_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture(scope="module", params=["h11", "httptools"])
