@@ -3,6 +3,7 @@
 Building needs no network. Third parties come from the package index.
 """
 
+import gzip
 import json
 import os
 import re
@@ -405,6 +406,37 @@ def test_the_sdist_of_the_docs_makes_the_wheel_without_npm(wheels: Path, tmp_pat
         names = archive.namelist()
     assert "treefold_docs_ui/assets/swagger-ui/swagger-ui-bundle.js" in names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_umbrella_carries_the_pages_in_at_most_300_kilobytes(
+    repository: Path, wheels: Path, umbrella: Environment
+) -> None:
+    with zipfile.ZipFile(wheel_of(wheels, "treefold")) as archive:
+        pages = archive.getinfo("treefold/pages.json.gz")
+        assert 100_000 < pages.compress_size <= 300_000
+        packed = archive.read(pages)
+    listed = {page["path"]: page["text"] for page in json.loads(gzip.decompress(packed))}
+    docs = repository / "docs"
+    written = {file.relative_to(docs).as_posix() for file in docs.glob("**/*.md")}
+    assert set(listed) == {path for path in written if not path.startswith("reference/")}
+    (sdist,) = wheels.glob("treefold-[0-9]*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        (name,) = [each for each in archive.getnames() if each.endswith("pages.json.gz")]
+        content = archive.extractfile(name)
+        assert content is not None
+        assert content.read() == packed
+    printed = umbrella.run("treefold", "docs", "models#choices", "--json")
+    assert json.loads(printed)["markdown"] in listed["guides/models.md"]
+
+
+def test_the_umbrella_alone_has_the_program_for_uvx(wheels: Path, tmp_path: Path) -> None:
+    said = uv(
+        *("tool", "run", "--constraints", wheels / "constraints.txt"),
+        *("--from", wheel_of(wheels, "treefold"), "treefold", "new", "shop"),
+        cwd=tmp_path,
+    )
+    assert said == "created: shop\nnext: cd shop && treefold dev\n"
+    assert (tmp_path / "shop/Api/v1/Health/Get.py").exists()
 
 
 def test_the_umbrella_shows_the_docs(umbrella: Environment) -> None:

@@ -32,10 +32,11 @@ def test_the_walk_is_told(forked: Executable, root: Path):
 def test_a_miss_ends_with_the_command_that_adds_it(forked: Executable, root: Path):
     done = forked("why", "POST", "http://localhost:8000/v1/user/42", cwd=root)
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-3:] == [
+    assert done.stdout.splitlines()[-4:] == [
         "  answer         405: the path exists, but for GET only",
         "  other version  POST /v2/user/{id}  Api/v2/User/[id]/Post.py",
         "  to add it      treefold create 'v1/user/[id]' post",
+        "  see            treefold docs versions",
     ]
     assert forked("create", "v1/user/[id]", "post", cwd=root).returncode == 0
     assert forked("why", "POST", "/v1/user/42", cwd=root).returncode == 0
@@ -203,6 +204,35 @@ def test_a_file_that_does_not_load_is_no_200(
     assert (done.returncode, done.stderr) == (1, "")
     found = json.loads(forked("why", "get", path, "--json", cwd=root).stdout)
     assert (found["status"], found["error"].startswith(error)) == (500, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "page"),
+    [
+        ("/v1/nothing", "", "handlers#rules-of-files-and-paths"),
+        ("/user/42", "", "versions"),
+        ("/v1/user/42", "1 / 0\n", "handlers#a-handler-module"),
+        ("/static/b.css", "", "mounting"),
+        ("/v2/user/42", "", "versions"),
+    ],
+)
+def test_the_page_that_explains_a_miss_is_named(
+    treefold: Treefold, root: Path, path: str, source: str, page: str
+):
+    if source:
+        (root / "Api/v1/User/[id]/Get.py").write_text(source)
+    (root / "web").mkdir()
+    (root / "extensions.py").write_text(MOUNTING)
+    code, out, _ = treefold("why", "post" if "static" in path else "get", path)
+    assert (code, out.splitlines()[-1].split(maxsplit=1)) == (1, ["see", f"treefold docs {page}"])
+    words = ["post" if "static" in path else "get", path, "--json"]
+    assert json.loads(treefold("why", *words)[1])["docs"] == page
+
+
+def test_what_is_served_names_no_page(treefold: Treefold, root: Path):
+    _, out, _ = treefold("why", "get", "/v1/user/42")
+    assert "docs" not in out
+    assert "docs" not in json.loads(treefold("why", "get", "/v1/user/42", "--json")[1])
 
 
 def test_a_duplicate_that_is_hidden_is_named(treefold: Treefold, project: Project):

@@ -20,7 +20,7 @@ from treefold_cli._console.version import format_version_line
 
 COMMANDS = (
     *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor", "test"),
-    *("typecheck", "shell", "version create", "version list", "version diff"),
+    *("typecheck", "shell", "docs", "version create", "version list", "version diff"),
     *("version flatten", "version relative", "version delete"),
     "client",
     *("contract lock", "contract check", "contract diff", "contract accept", "contract show"),

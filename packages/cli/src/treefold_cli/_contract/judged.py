@@ -63,8 +63,11 @@ def _change_severity(
     for rule in severity:
         if rule not in RULES:
             near = difflib.get_close_matches(rule, RULES, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "docs/guides/contract-rules.md has all"
-            raise CommandError(f"Setting contract.severity has no rule {rule!r}; {hint}")
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise CommandError(
+                f"Setting contract.severity has no rule {rule!r};"
+                f" {hint}see: treefold docs contract-rules"
+            )
     changed = [replace(each, verdict=severity.get(each.rule, each.verdict)) for each in findings]
     return sorted(changed, key=lambda each: GRAVITY.index(each.verdict))
 

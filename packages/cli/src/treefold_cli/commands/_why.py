@@ -36,7 +36,8 @@ def why(
     """Explain which file serves a request, or why none does.
 
     Shows the walk through the tree, skipped files, near misses, other versions, the middleware that
-    runs, and the command that would add the route. Exit code 1 where nothing serves the request.
+    runs, the command that would add the route, and the page of the documentation. Exit code 1 where
+    nothing serves the request.
     """
     if (verb := method_of(method)) is None:
         known = ", ".join(name.lower() for name in METHODS)
@@ -49,9 +50,10 @@ def why(
         print_line(json.dumps(_make_explanation_record(served)))
     else:
         _print_explanation(served)
-    return OK if served.status in (200, 204) else FAILURE
+    return OK if served.status in _SERVED else FAILURE
 
 
+_SERVED = (200, 204)
 _REFUSED = {
     0: "served by {}",
     404: "404: {} has nothing there",
@@ -78,13 +80,28 @@ def _print_explanation(served: PathExplanation) -> None:
         print_line(f"  answer  {_REFUSED[served.refusal].format(served.text)}")
         if served.guards:
             print_line(f"  guards  {_format_guards(served)}")
+        if served.refusal:
+            print_line(f"  see     treefold docs {_choose_page(served)}")
         return
     lines = list(explanation_lines(served.found))
     if served.guards:
         lines.append(Line("guards", _format_guards(served)))
+    if served.status not in _SERVED:
+        lines.append(Line("see", f"treefold docs {_choose_page(served)}"))
     width = max(len(line.label) for line in lines)
     for line in lines:
         print_line(f"  {line.label:{width}}  {line.text}")
+
+
+def _choose_page(served: PathExplanation) -> str:
+    """Return the page, or its section, that explains why nothing serves the request."""
+    found = served.found
+    if served.prefix:
+        return "mounting"
+    if found.gone or found.unserved or found.unversioned or found.versions:
+        return "versions"
+    is_broken = found.status == 500
+    return "handlers#a-handler-module" if is_broken else "handlers#rules-of-files-and-paths"
 
 
 def _format_guards(served: PathExplanation) -> str:
@@ -124,4 +141,6 @@ def _make_explanation_record(served: PathExplanation) -> dict[str, Any]:
         ]
     if found.unserved:
         record["unserved"] = found.unserved
+    if served.status not in _SERVED:
+        record["docs"] = _choose_page(served)
     return record
