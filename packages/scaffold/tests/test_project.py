@@ -26,7 +26,7 @@ LAYOUT = {
     "hooks.py",
     "README.md",
 }
-STARTER = {".gitignore", "treefold.toml", "Tests/test_health.py"}
+STARTER = {".gitignore", "AGENTS.md", "treefold.toml", "Tests/test_health.py"}
 FOLDERS = {"Api", "Api/v1", "Api/v1/Health", "Middleware", "Services", "Models", "Utils", "Tests"}
 
 
@@ -125,9 +125,19 @@ def test_the_readme_says_how_to_run_it(tmp_path: Path):
         assert line in text
 
 
+def test_the_page_for_agents_is_one_screen(tmp_path: Path):
+    lines = (
+        (create_project("my-shop", tmp_path, starter=True) / "AGENTS.md").read_text().split("\n")
+    )
+    assert lines[0] == "# my-shop, for coding agents"
+    assert len(lines) <= 42
+    assert max(map(len, lines)) <= 100
+
+
 def test_no_token_of_the_templates_is_left(tmp_path: Path):
-    project = create_project("shop", tmp_path)
-    assert not [name for name in LAYOUT if PROJECT_NAME in (project / name).read_text("utf-8")]
+    project = create_project("shop", tmp_path, starter=True)
+    written = LAYOUT | STARTER
+    assert not [name for name in written if PROJECT_NAME in (project / name).read_text("utf-8")]
 
 
 def test_a_service_is_importable_from_the_root_of_the_project(tmp_path: Path):

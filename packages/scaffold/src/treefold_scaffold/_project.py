@@ -33,7 +33,7 @@ def create_project(
         name: a letter, then at most 63 letters, digits, `_` or `-`; not a name that Python, the
             framework or an operating system already uses.
         parent: an existing folder.
-        starter: add `.gitignore`, `treefold.toml` and a first test.
+        starter: add `.gitignore`, `treefold.toml`, `AGENTS.md` and a first test.
         models: add a first model and `treefold.toml`, which names its database.
 
     Returns:

@@ -132,6 +132,43 @@ answers `{{"status":"ok"}}`, from `Api/v1/Health/Get.py`.
 | `hooks.py` | the lists `on_startup` and `on_shutdown` |
 """
 
+_AGENTS = f"""\
+# {PROJECT_NAME}, for coding agents
+
+A treefold application: the folders below `Api/` are the routes. Ask the commands before you guess;
+they answer from the files as they are.
+
+## The tree
+
+- `Api/v1/Order/[id]/Get.py` is `GET /v1/order/{{id}}`: version, path, method. Nothing is listed.
+- A route file has one function `handler`. Its annotated parameters are path, query, body and
+  dependencies; what it returns is the response.
+- A folder `Services` beside a handler holds code for it and is never a route. Shared code is in
+  `Services/` and `Utils/`, models in `Models/`, middleware in `Middleware/`, startup in `hooks.py`.
+- A change that breaks clients goes into a new version: `treefold version create 2`.
+
+## Commands
+
+| Question | Command |
+|---|---|
+| Which URLs are there, from which files? | `treefold routes --json` |
+| Which file answers a request, or why none? | `treefold why get /v1/health` |
+| Where does a new route go? | `treefold create 'order/[id]' get` writes it |
+| Does every file load? | `treefold check --strict` |
+| Are settings, packages and databases right? | `treefold doctor` |
+| Do the tests of a URL pass? | `treefold test /v1/health`; all: `treefold test` |
+| How is it done in this version? | `treefold docs models`, `treefold docs --search "file upload"` |
+
+After a change run `treefold check --strict` and `treefold test`; after a change of models,
+`treefold makemigrations` first.
+
+## Never edit
+
+- a migration in `migrations/` that is applied: change the models and make another one
+- `routes.lock` and clients of the API: `treefold contract lock` and `treefold client` write them
+- `.env`; and no secret belongs into code or `treefold.toml`
+"""
+
 # The placeholder of an otherwise empty folder is an empty `__init__.py`, not a dotfile: a regular
 # package is not shadowed by a `Utils` or `Tests` further along the import path, and pytest puts
 # the root of the project on that path: `from Services.mail import send` works in `Tests/` too.
@@ -149,7 +186,12 @@ PROJECT: Mapping[str, str] = MappingProxyType(
 )
 
 STARTER: Mapping[str, str] = MappingProxyType(
-    {".gitignore": _GITIGNORE, "treefold.toml": _SETTINGS, "Tests/test_health.py": _TEST}
+    {
+        ".gitignore": _GITIGNORE,
+        "AGENTS.md": _AGENTS,
+        "treefold.toml": _SETTINGS,
+        "Tests/test_health.py": _TEST,
+    }
 )
 MODELS: Mapping[str, str] = MappingProxyType(
     {"treefold.toml": _SETTINGS, "Models/note.py": _MODEL}  # a model needs a database

@@ -20,7 +20,7 @@ def new(
         str, make_argument("NAME", "The name of the new folder; '.' for one that is there.")
     ],
     starter: Annotated[
-        bool, make_flag("--starter", "Add .gitignore, treefold.toml and a first test.")
+        bool, make_flag("--starter", "Add .gitignore, treefold.toml, AGENTS.md, a first test.")
     ] = False,
     models: Annotated[bool, make_flag("--models", "Add a first model, and treefold.toml.")] = False,
     app_dir: Annotated[str, make_option("--app-dir", "DIR", "Where to make the folder.")] = ".",
