@@ -63,6 +63,7 @@ __pycache__/
 """
 
 _SETTINGS = """\
+#:schema https://treefold.github.io/treefold/latest/treefold.schema.json
 # Variables win over this file: TREEFOLD_DATABASE_URL, TREEFOLD_LOG_LEVEL, ...
 
 [databases]
