@@ -408,6 +408,26 @@ def test_the_sdist_of_the_docs_makes_the_wheel_without_npm(wheels: Path, tmp_pat
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
+LICENCES = {"LICENSE", "LICENSE.bundle.txt", "NOTICE"}
+"""Of the parts that the wheel of the docs carries."""
+
+
+def test_a_wheel_of_the_docs_from_a_fresh_clone_has_the_licences_of_its_parts(
+    repository: Path, wheels: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "docs-ui"
+    made = shutil.ignore_patterns("assets", "__pycache__", ".assets-*")
+    shutil.copytree(repository / "packages/docs-ui", source, ignore=made)
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path, cwd=source)
+    (direct,) = tmp_path.glob("*.whl")
+    listed: list[set[str]] = []
+    for wheel in (direct, wheel_of(wheels, "docs-ui")):
+        with zipfile.ZipFile(wheel) as archive:
+            listed.append({name for name in archive.namelist() if "/licenses/" in name})
+    assert listed[0] == listed[1]
+    assert {name.rpartition("/")[2] for name in listed[0] if "swagger-ui" in name} == LICENCES
+
+
 def test_the_umbrella_carries_the_pages_in_at_most_300_kilobytes(
     repository: Path, wheels: Path, umbrella: Environment
 ) -> None:

@@ -35,6 +35,14 @@ def test_everything_the_page_names_is_there(docs: DocsApp) -> None:
     assert [ask(docs, name).status for name in assets] == [200] * len(assets)
 
 
+@pytest.mark.parametrize("name", ["LICENSE", "LICENSE.bundle.txt", "NOTICE"])
+def test_a_licence_in_the_repository_is_that_of_the_part_in_the_wheel(name: str) -> None:
+    """A fresh clone has no assets when the metadata of its wheel is read."""
+    kept = Path(__file__).parents[1] / "licenses" / "swagger-ui" / name
+
+    assert kept.read_bytes() == (PACKAGE / "assets" / "swagger-ui" / name).read_bytes()
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
 def test_everything_a_module_names_is_there(module: Path) -> None:
     text = module.read_text(encoding="utf-8")
