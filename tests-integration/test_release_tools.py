@@ -318,6 +318,20 @@ def test_plan_takes_the_address_of_the_site_of_this_repository_only(toy: Path, g
     assert "https://toy.github.io/toy/latest/ in" in fork
 
 
+def test_a_release_of_the_umbrella_needs_a_section_on_the_page_of_upgrades(tmp_path: Path) -> None:
+    page = tmp_path / "docs/project/upgrading.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# Upgrading\n\n## 0.2\n\nNothing.\n")
+    release.require_upgrade_notes(tmp_path, repository.Version("0.2.3"))
+    refused = refusal(lambda: release.require_upgrade_notes(tmp_path, repository.Version("0.3.0")))
+    assert "has no section '## 0.3'; write what to change in a project" in refused
+
+
+def test_the_page_of_upgrades_has_the_version_of_the_checkout() -> None:
+    umbrella = repository.package(repository.ROOT, "treefold")
+    release.require_upgrade_notes(repository.ROOT, umbrella.version)
+
+
 def test_every_manifest_leads_to_the_site_of_its_repository() -> None:
     for each in repository.packages(repository.ROOT).values():
         urls = each.project["urls"]

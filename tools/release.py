@@ -98,6 +98,8 @@ def check(released: Package) -> None:
         sys.exit(
             f"{released.changelog} has no section '## {released.version}'; run 'release prepare'"
         )
+    if released.folder == "treefold":
+        require_upgrade_notes(released.root, released.version)
     for other in packages(released.root).values():
         allowed = released.ranges.get(other.distribution)
         if allowed is None:
@@ -108,6 +110,14 @@ def check(released: Package) -> None:
                 f"{released.distribution} requires {other.distribution}{allowed}, and no such"
                 f" version is tagged; release {other.folder} first"
             )
+
+
+def require_upgrade_notes(root: Path, version: Version) -> None:
+    """Exit where users of the umbrella are not told what to change for a minor release."""
+    page = root / "docs" / "project" / "upgrading.md"
+    heading = f"## {version.major}.{version.minor}"
+    if not re.search(rf"^{re.escape(heading)}$", page.read_text(encoding="utf-8"), re.M):
+        sys.exit(f"{page} has no section '{heading}'; write what to change in a project")
 
 
 def find_site(url: str) -> str:
