@@ -38,6 +38,7 @@ from treefold_contract import (
     write_python_client,
     write_typescript_client,
 )
+from treefold_contract._text.lock_reader import parse_lock
 
 REPOSITORY = Path(__file__).parents[1]
 HOSTILE = range(50)
@@ -67,8 +68,6 @@ WEBSOCKET /v1/chat/{{room}}
 
 GET /v1/order-line/get/then
   200     ndjson User
-
-v2 = v1
 
 type Left
   kind    "left"
@@ -241,16 +240,16 @@ def read_rows() -> Lock:
     routes = "".join(
         f"\n{method} /x{number}\n{lines}\n" for number, (method, lines, *_) in enumerate(ROUTES)
     )
-    return read_lock(HEAD + routes + TYPES)
+    return parse_lock(HEAD + routes + TYPES)
 
 
 def list_locks() -> dict[str, Lock]:
-    versions = read_lock(HEAD + VERSIONS)
+    versions = parse_lock(HEAD + VERSIONS)
     hostile = Lock(tuple(route for seed in HOSTILE for route in move_routes(seed)))
     return {
         "rows": read_rows(),
         "versions": versions,
-        "shop": read_lock(SHOP),
+        "shop": parse_lock(SHOP),
         "hostile": hostile,
         "names": build_named_types(),
         **{name: read_project_lock(name) for name in PROJECTS},
@@ -333,7 +332,7 @@ def test_tsc_accepts_clients_and_refuses_wrong_calls(compiler: Path, tmp_path: P
     page = (REPOSITORY / "docs" / "guides" / "clients.md").read_text(encoding="utf-8")
     (lock,) = re.findall(r"<<'END'\n(.*?)^END$", page, re.DOTALL | re.MULTILINE)
     blocks = {block.file: block.text for block in read_blocks(page) if block.file.endswith(".ts")}
-    shown = write_typescript_client(read_lock(lock), name="shop")
+    shown = write_typescript_client(parse_lock(lock), name="shop")
     write_files(tmp_path, {f"web/src/api/{name}": text for name, text in shown.items()})
     write_files(tmp_path, {"use.ts": TYPESCRIPT, **blocks})
     settings = {"compilerOptions": OPTIONS, "include": ["**/*.ts"]}

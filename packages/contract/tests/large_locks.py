@@ -10,7 +10,7 @@ def write_large_lock(routes: int, mail: str = "str email") -> str:
     blocks = [HEAD]
     types: list[str] = []
     for number in range(routes // 5):
-        base, name = f"/v1/thing-{number}", f"Thing{number:04}"
+        base, name = f"/v1/thing-{number:04}", f"Thing{number:04}"
         query = f"  query   page int >=1 = 1\n  query   tag [str] items ..{number + 1} ?\n"
         blocks += [
             f"GET {base}\n  auth    bearer things:read\n{query}  200     json [{name}]\n",
@@ -27,4 +27,4 @@ def write_large_lock(routes: int, mail: str = "str email") -> str:
             f'type {name}\n  id      int\n  kind    "a{number}" | "b"\n  mail    {mail} ?\n'
             f"  name    str len 1..{number + 1}\n  owner   {owner}",
         ]
-    return "\n".join(blocks) + "\n" + "\n".join(sorted(types)) + "\n"
+    return "\n".join(blocks) + "\n" + "\n\n".join(sorted(types)) + "\n"

@@ -375,8 +375,8 @@ V1 = "version v1 stable\n"
 V2 = "version v2 stable\n"
 OVER = " deprecated 2026-01-01 sunset 2026-11-01"
 COMING = " deprecated 2026-01-01 sunset 2027-11-01"
-V2_SAME = f"{V1}{V2}\n{ME}\n\nv2 = v1\n"
-V2_OTHER = f"{V1}{V2}\n{ME}\n\nv2 = v1\n\nGET /v2/user/me\n  200     json int"
+V2_SAME = f"{V1}{V2}\n{ME}\n"
+V2_OTHER = f"{V1}{V2}\n{ME}\n\nGET /v2/user/me\n  200     json int"
 
 LOCK_ROWS = [
     RouteRow(1, f"{V1}\n{ME}\n\n{BY_ID}", f"{V1}\n{ME}", "B route-removed", "C route-added"),
@@ -453,8 +453,8 @@ LOCK_ROWS = [
     RouteRow(82, "errors problem\n", "errors plain\n", "B error-format", "B error-format"),
     RouteRow(
         93,
-        f"{V1}{V2}\n{ME}\n  guard audit\n\nv2 = v1\n",
-        f"{V1}{V2}\n{ME}\n  guard audit\n\nv2 = v1\n\nGET /v2/user/me\n  200     json any",
+        f"{V1}{V2}\n{ME}\n  guard audit\n",
+        f"{V1}{V2}\n{ME}\n  guard audit\n\nGET /v2/user/me\n  200     json any",
         "F guard-lost",
         "C guard-added",
     ),

@@ -65,7 +65,7 @@ def test_check_names_stale_files_and_writes_nothing(
     assert not (tmp_path / "api").exists()
     command(*arguments, "routes.lock")
     assert command(*arguments, "routes.lock", "--check").returncode == 0
-    changed = LOCK.replace("{id:int}", "{id}")
+    changed = LOCK.replace("{id:int}", "{id:str}")
     done = command(*arguments, "-", "--check", text=changed)
     types = "shop.d.ts" if language == "ts" else "shop/__init__.pyi"
     assert done.returncode == 1

@@ -264,12 +264,10 @@ GET /health
 DELETE /v1/user/{id:int}
   deprecated 2026-12-01
   204
+  gone    v2
 
 GET /v1/user
   204
-
-v2 = v1
-- DELETE /v2/user/{id:int}
 """
 
 
@@ -339,7 +337,8 @@ def test_the_hash_seed_changes_no_byte(seed: str, tmp_path: Path) -> None:
     (tmp_path / "routes.lock").write_text(text, encoding="utf-8")
     code = (
         "import hashlib, treefold_contract as t\n"
-        "lock = t.read_lock(open('routes.lock', encoding='utf-8').read())\n"
+        "from treefold_contract._text.lock_reader import parse_lock\n"
+        "lock = parse_lock(open('routes.lock', encoding='utf-8').read())\n"
         "files = (t.write_typescript_client(lock), t.write_python_client(lock))\n"
         "print(hashlib.sha256(repr(files).encode()).hexdigest())"
     )

@@ -25,6 +25,7 @@ from treefold_contract import (
     read_lock,
     write_acceptance,
 )
+from treefold_contract._text.lock_reader import parse_lock
 
 TODAY = date(2026, 11, 29)
 USER = f"""{HEAD}default v2
@@ -38,8 +39,6 @@ GET /v1/user/{{id:int}}
   header  X-Trace str ?
   200     json User
 
-v2 = v1
-
 type User
   id      int
   role    "admin" | "member"
@@ -47,7 +46,7 @@ type User
 
 
 def find_changes(old: str, new: str) -> list[Finding]:
-    return diff_locks(read_lock(old), read_lock(new), today=TODAY)
+    return diff_locks(parse_lock(old), parse_lock(new), today=TODAY)
 
 
 def test_a_changed_type_is_one_finding_of_all_its_places() -> None:
@@ -65,7 +64,7 @@ def test_a_changed_type_is_one_finding_of_all_its_places() -> None:
 
 
 def test_a_type_that_a_version_changes_reaches_that_version_alone() -> None:
-    new = USER.replace("v2 = v1\n", "v2 = v1\n\nGET /v2/user\n  200     json [User@v2]\n")
+    new = USER.replace("\ntype", "\nGET /v2/user\n  200     json [User@v2]\n\ntype")
     new += "type User@v2\n  id      int\n"
     (found,) = find_changes(USER, new)
     assert (found.rule, found.versions) == ("field-removed", ("v2", "unversioned"))
@@ -111,7 +110,7 @@ type C
   a       A | null
 """
     places = ("GET /a 200 json .x", "GET /b 200 json .c.a.x", "GET /c 200 json .a.x")
-    first, second = read_lock(old), read_lock(old.replace("x       int", "x       str"))
+    first, second = parse_lock(old), parse_lock(old.replace("x       int", "x       str"))
     for routes in permutations(first.routes):
         (found,) = diff_locks(replace(first, routes=routes), second)
         assert (found.rule, found.places) == ("scalar-changed", places)
@@ -198,19 +197,19 @@ def test_a_slip_is_found(slip: str) -> None:
 
 def test_a_guard_that_a_route_lost_is_found_once() -> None:
     guarded = USER.replace("GET /v1/user\n", "GET /v1/user\n  guard   audit\n")
-    lost = guarded.replace("v2 = v1\n", "v2 = v1\n\nGET /v2/user\n  200     json [User]\n")
+    lost = guarded.replace("\ntype", "\nGET /v2/user\n  200     json [User]\n\ntype")
     (found,) = find_changes(guarded, lost)
     assert (found.rule, found.place, found.old) == ("guard-lost", "GET /v2/user guard", "audit")
     # and in a version that is new
-    version = "version v3 stable\n\nGET /v1"
-    new = lost.replace("\nGET /v1", version, 1).replace("type User", "v3 = v2\n\ntype User")
+    new = lost.replace("\nGET /v1", "version v3 stable\n\nGET /v1", 1)
     assert [each.rule for each in find_changes(lost, new)] == ["version-added"]
 
 
 SEEDED = """
 import sys
-from treefold_contract import diff_locks, format_json, read_lock
-print(format_json(diff_locks(*(read_lock(text) for text in sys.argv[1:]))))
+from treefold_contract import diff_locks, format_json
+from treefold_contract._text.lock_reader import parse_lock
+print(format_json(diff_locks(*(parse_lock(text) for text in sys.argv[1:]))))
 """
 
 
@@ -246,8 +245,6 @@ GET /v1/user
 POST /v1/user
   body    json User
   204
-
-v2 = v1
 
 GET /v2/user
   200     json User@v2

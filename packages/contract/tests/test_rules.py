@@ -17,14 +17,15 @@ from rule_rows import (
     TypeRow,
 )
 
-from treefold_contract import RULES, Finding, diff_locks, read_lock
+from treefold_contract import RULES, Finding, diff_locks
+from treefold_contract._text.lock_reader import parse_lock
 
 TODAY = date(2026, 11, 29)
 LETTERS = {"breaking": "B", "weaker": "F", "warning": "W", "source": "S", "compatible": "C"}
 
 
 def find_changes(old: str, new: str) -> list[Finding]:
-    return diff_locks(read_lock(HEAD + old), read_lock(HEAD + new), today=TODAY)
+    return diff_locks(parse_lock(HEAD + old), parse_lock(HEAD + new), today=TODAY)
 
 
 def describe(findings: list[Finding], rule: str) -> str:

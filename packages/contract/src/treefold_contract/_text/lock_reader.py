@@ -1,23 +1,30 @@
 """Reads `routes.lock`: the reverse of `lock_writer`.
 
-Blocks are read from top to bottom, and a version after the one that it differs from. An error names
-the line, since a lock is merged by hand.
+A lock is merged by git and by hand: an error names the line, and a text in another form than the
+writer's is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from treefold_contract._errors import LockError
 from treefold_contract._facts.facts import Lock, RouteFacts, VersionFacts
-from treefold_contract._facts.paths import path_key
-from treefold_contract._text.lock_writer import FORMAT, normalize_route
+from treefold_contract._facts.selection import iter_types
+from treefold_contract._text.lock_writer import FORMAT, join_lines, write_route
 from treefold_contract._text.route_parser import build_route, read_dates, read_line, read_path
-from treefold_contract._text.type_blocks import read_definition
-from treefold_contract._text.versions import inherit_routes, move_route
-from treefold_contract._types.nodes import Definition
+from treefold_contract._text.type_blocks import read_definition, write_definition
+from treefold_contract._text.versions import (
+    RouteBlock,
+    RoutePlace,
+    find_place,
+    sort_versions,
+    spread_blocks,
+)
+from treefold_contract._text.written_form import require_equal_lines, require_known_types
+from treefold_contract._types.nodes import Definition, referenced_names
 
 MARKS = ("<<<<<<<", "=======", ">>>>>>>")
 
@@ -26,8 +33,26 @@ def read_lock(text: str) -> Lock:
     """Return the facts of a lock.
 
     Raises:
-        LockError: the text is not a lock; the message names the line.
+        LockError: the text is not a lock, or not as `write_lock` would write it, as after a merge
+            of lines that do not belong together; the message names the line.
     """
+    reader = _read_blocks(text)
+    lock = reader.build_lock()
+    require_equal_lines(text, reader.write_again(lock))
+    require_known_types(lock, reader.names)
+    return lock
+
+
+def parse_lock(text: str) -> Lock:
+    """Return the facts of a text that may be in another form than that of a lock.
+
+    Raises:
+        LockError: a line is not valid; the message names it.
+    """
+    return _read_blocks(text).build_lock()
+
+
+def _read_blocks(text: str) -> _Reader:
     lines = text.split("\n")
     if not lines[0].startswith(f"{FORMAT} rules "):
         raise LockError(f"Lock must begin with '{FORMAT} rules N', got {lines[0][:80]!r}")
@@ -40,49 +65,69 @@ def read_lock(text: str) -> Lock:
         except ValueError as error:
             line = _find_bad_line(number, block)
             raise LockError(f"Line {line} of the lock is not valid: {error}") from None
-    return reader.finish()
+    return reader
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadRoute:
+    """The block of a route; `lines` are those that are written for it, without `gone`."""
+
+    block: RouteBlock
+    lines: Sequence[str]
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadType:
+    """The block of a definition; `lines` are those that are written for it."""
+
+    key: str
+    definition: Definition
+    lines: Sequence[str]
+    names: frozenset[str]
 
 
 @dataclass
 class _Reader:
+    """The blocks of a text.
+
+    Attributes:
+        lines: the first line of each block, by the title of its route or by `type` and its name.
+        names: the names of types in each block, by the same keys.
+    """
+
     lock: Lock = field(default_factory=Lock)
     versions: list[VersionFacts] = field(default_factory=list["VersionFacts"])
     keys: set[tuple[str, str]] = field(default_factory=set["tuple[str, str]"])
+    blocks: list[tuple[RouteBlock, int]] = field(default_factory=list["tuple[RouteBlock, int]"])
     lines: dict[str, int] = field(default_factory=dict[str, int])
-    definitions: dict[str, Definition] = field(default_factory=dict[str, Definition])
-    routes: dict[str, list[RouteFacts]] = field(default_factory=dict[str, "list[RouteFacts]"])
-    bases: dict[str, tuple[str, list[tuple[str, str]]]] = field(
-        default_factory=dict[str, "tuple[str, list[tuple[str, str]]]"]
-    )
+    names: dict[str, frozenset[str]] = field(default_factory=dict[str, "frozenset[str]"])
+    routes: dict[int, _ReadRoute] = field(default_factory=dict[int, "_ReadRoute"])
+    types: dict[str, _ReadType] = field(default_factory=dict[str, "_ReadType"])
 
     def read_block(self, lines: list[str], number: int = 0) -> None:
         head = lines[0]
         words = head.split(" ")
         if head.startswith("type "):
-            key, definition = read_definition(head, lines[1:])
-            if key in self.definitions:
-                raise ValueError(f"Type {key!r} must be defined once")
-            self.definitions[key] = definition
-            self.lines[f"type {key}"] = number
+            read = _read_type(tuple(lines))
+            if read.key in self.types:
+                raise ValueError(f"Type {read.key!r} must be defined once")
+            self.types[read.key] = read
+            self.lines[f"type {read.key}"] = number
+            self.names[f"type {read.key}"] = read.names
         elif head.startswith(FORMAT):
             self.read_head(lines)
-        elif len(words) == 3 and words[1] == "=":
-            removed = [line.split(" ") for line in lines[1:]]
-            if any(len(each) != 3 or each[0] != "-" for each in removed):
-                raise ValueError("Section of a version must hold lines '- METHOD /path'")
-            keys = [(path_key(read_path(path)), method) for _, method, path in removed]
-            if words[0] in self.bases:
-                raise ValueError(f"Version {words[0]!r} must begin once")
-            self.bases[words[0]] = words[2], keys
         elif len(words) == 2 and words[0].isupper():
-            route = _read_route(tuple(lines))
+            read_route = _read_route(tuple(lines))
+            route = read_route.block.route
             if route.key in self.keys:
                 raise ValueError(f"Route {route.title!r} must be listed once")
             self.keys.add(route.key)
-            self.lines[route.title] = number
-            self.routes.setdefault(route.version, []).append(route)
+            self.blocks.append((read_route.block, number))
+            self.routes[id(route)] = read_route
+            self.names[route.title] = read_route.names
         else:
-            raise ValueError(f"Block must be a route, a type or a version, got {head!r}")
+            raise ValueError(f"Block must be a route or a type, got {head!r}")
 
     def read_head(self, lines: list[str]) -> None:
         settings = self.lock.settings
@@ -104,32 +149,58 @@ class _Reader:
         rules = lines[0].rpartition(" ")[2]
         self.lock = replace(self.lock, settings=settings, rules=int(rules))
 
-    def finish(self) -> Lock:
+    def write_again(self, lock: Lock) -> str:
+        """Return the text that is written for the lock of these blocks."""
+        return join_lines(
+            lock,
+            lambda route: self.routes[id(route)].lines,
+            lambda key, _: self.types[key].lines,
+        )
+
+    def build_lock(self) -> Lock:
         """Return the lock, with each version as the whole that it is."""
-        routes = self.routes
-        for version, (base, removed) in self.bases.items():
-            if base not in routes and base not in {each.name for each in self.versions}:
-                raise LockError(f"Version {version!r} of the lock has no base {base!r}")
-            changed = routes.get(version, [])
-            routes[version] = inherit_routes(routes.get(base, []), removed, changed, version)
-            for route in routes[version]:
-                inherited = self.lines.get(move_route(route, base).title, 0)
-                self.lines.setdefault(route.title, inherited)
+        versions = [each.name for each in sort_versions(self.versions)]
+        routes: dict[str, list[RouteFacts]] = {"": [], **{name: [] for name in versions}}
+        places: dict[RoutePlace, dict[str, RouteBlock]] = {}
+        numbers: dict[str, int] = {}
+        for block, number in self.blocks:
+            route = block.route
+            if route.version in versions:
+                places.setdefault(find_place(route), {})[route.version] = block
+                numbers[route.title] = number
+            else:
+                routes[""].append(route)
+                self.lines[route.title] = number
+        for own in places.values():
+            number = 0
+            for route in spread_blocks(own, versions):
+                number = self.lines[route.title] = numbers.get(route.title, number)
+                routes[route.version].append(route)
         return replace(
             self.lock,
             routes=tuple(route for each in routes.values() for route in each),
             versions=tuple(self.versions),
-            definitions=self.definitions,
+            definitions={key: read.definition for key, read in self.types.items()},
             lines=self.lines,
         )
 
 
 @lru_cache(maxsize=8192)
-def _read_route(lines: tuple[str, ...]) -> RouteFacts:
-    """Return the route of a block; most blocks of two locks are equal."""
+def _read_type(lines: tuple[str, ...]) -> _ReadType:
+    key, definition = read_definition(lines[0], lines[1:])
+    names = frozenset(referenced_names(definition))
+    return _ReadType(key, definition, write_definition(key, definition), names)
+
+
+@lru_cache(maxsize=8192)
+def _read_route(lines: tuple[str, ...]) -> _ReadRoute:
+    """Return the block of a route; most blocks of two locks are equal."""
     method, _, path = lines[0].partition(" ")
     facts = [read_line(line) for line in lines[1:]]
-    return normalize_route(build_route(method, read_path(path), facts))
+    gone = [fact[1] for fact in facts if isinstance(fact, tuple) and fact[0] == "gone"]
+    route = build_route(method, read_path(path), facts)
+    names = frozenset(name for node in iter_types(route) for name in referenced_names(node))
+    return _ReadRoute(RouteBlock(route, gone[0] if gone else ""), write_route(route), names)
 
 
 def _read_version(text: str) -> VersionFacts:
@@ -143,12 +214,16 @@ def _read_version(text: str) -> VersionFacts:
 def _split_blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line of each block, and its lines."""
     block: list[str] = []
+    is_head = True
     for number, line in enumerate(lines, 1):
+        if line.startswith(" "):
+            block.append(line)
+            continue
         if line.startswith(MARKS):
             raise LockError(f"Line {number} of the lock is a mark of a merge; resolve the conflict")
-        if block and (not line or line.startswith("type ")):
+        if block and not (line and is_head):
             yield number - len(block), block
-            block = []
+            block, is_head = [], False
         if line:
             block.append(line)
     if block:

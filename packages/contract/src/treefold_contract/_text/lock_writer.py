@@ -6,23 +6,21 @@ The text depends on the facts alone, not on their order: the writer sorts what h
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
 
 from treefold_contract._facts.facts import Lock, RouteFacts, Settings, VersionFacts
-from treefold_contract._text.route_lines import route_lines, write_dates, write_path
-from treefold_contract._text.type_blocks import definition_lines
+from treefold_contract._text.route_lines import route_lines, write_dates, write_line, write_path
+from treefold_contract._text.type_blocks import group_by_name, write_definition
 from treefold_contract._text.type_text import check_word
 from treefold_contract._text.versions import (
-    compare_versions,
-    routes_of,
+    RouteBlock,
+    list_blocks,
     routes_outside,
     sort_routes,
     sort_versions,
 )
+from treefold_contract._types.nodes import Definition
 
-T = TypeVar("T")
 FORMAT = "treefold contract 1"
 
 
@@ -32,49 +30,37 @@ def write_lock(lock: Lock) -> str:
     Raises:
         ValueError: a name or a literal cannot be written.
     """
-    sections = [list(_head_lines(lock)), *_blocks(routes_outside(lock))]
-    base: list[RouteFacts] | None = None
-    previous = ""
-    for version in sort_versions(lock.versions):
-        own = [normalize_route(route) for route in routes_of(lock, version.name)]
-        if base is None:
-            sections += _blocks(own)
-        else:
-            difference = compare_versions(base, own, version.name)
-            removed = [f"- {each.method} {write_path(each.path)}" for each in difference.removed]
-            sections.append([f"{version.name} = {previous}", *removed])
-            sections += _blocks(difference.changed)
-        base, previous = own, version.name
-    sections.append(list(definition_lines(lock.definitions)))
-    text = "\n\n".join("\n".join(lines) for lines in sections if lines)
+    return join_lines(lock, write_route, write_definition)
+
+
+def join_lines(
+    lock: Lock,
+    lines_of_route: Callable[[RouteFacts], Sequence[str]],
+    lines_of_type: Callable[[str, Definition], Sequence[str]],
+) -> str:
+    """Return the text of a lock from the lines of its routes and types."""
+    versions = [each.name for each in sort_versions(lock.versions)]
+    outside = ([RouteBlock(route)] for route in sort_routes(routes_outside(lock)))
+    inside = (route for route in lock.routes if route.version in versions)
+    sections = [list(_head_lines(lock))]
+    for blocks in (*outside, *list_blocks(inside, versions)):
+        lines: list[str] = []
+        for block in blocks:
+            lines += lines_of_route(block.route)
+            if block.gone:
+                lines.append(write_line("gone", block.gone))
+        sections.append(lines)
+    sections += (
+        [line for key in keys for line in lines_of_type(key, lock.definitions[key])]
+        for keys in group_by_name(lock.definitions)
+    )
+    text = "\n\n".join("\n".join(lines) for lines in sections)
     return unicodedata.normalize("NFC", text) + "\n"
 
 
-def normalize_route(route: RouteFacts) -> RouteFacts:
-    """Return a route whose facts are in the order of a lock, so that equal ones compare equal."""
-    auth = tuple(
-        replace(each, scopes=tuple(sorted(each.scopes))) if len(each.scopes) > 1 else each
-        for each in route.auth
-    )
-    return replace(
-        route,
-        auth=_sort_facts(auth),
-        guards=_sort_facts(route.guards),
-        inputs=_sort_facts(route.inputs),
-        bodies=_sort_facts(route.bodies),
-        limits=_sort_facts(route.limits),
-        answers=_sort_facts(route.answers),
-        fields=_sort_facts(route.fields),
-        offers=_sort_facts(route.offers),
-        messages=_sort_facts(route.messages),
-        subprotocols=_sort_facts(route.subprotocols),
-        closes=_sort_facts(route.closes),
-    )
-
-
-def _sort_facts(facts: tuple[T, ...]) -> tuple[T, ...]:
-    # any order will do that depends on the facts alone
-    return tuple(sorted(facts, key=repr)) if len(facts) > 1 else facts
+def write_route(route: RouteFacts) -> list[str]:
+    """Return the lines of a route, which begin with its method and path."""
+    return [f"{route.method} {write_path(route.path)}", *route_lines(route)]
 
 
 def _head_lines(lock: Lock) -> Iterator[str]:
@@ -97,10 +83,3 @@ def _version_line(version: VersionFacts) -> str:
     if version.deprecation is None:
         return words
     return f"{words} deprecated {write_dates(version.deprecation)}".rstrip()
-
-
-def _blocks(routes: Iterable[RouteFacts]) -> list[list[str]]:
-    return [
-        [f"{route.method} {write_path(route.path)}", *route_lines(route)]
-        for route in sort_routes(routes)
-    ]

@@ -10,7 +10,7 @@ A line depends on its fact alone, so that one change of an API is one changed li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -21,6 +21,7 @@ from treefold_contract._facts.facts import (
     Body,
     Deprecation,
     Input,
+    Message,
     Place,
     RouteFacts,
 )
@@ -43,41 +44,46 @@ def write_line(keyword: str, rest: str) -> str:
     return f"  {keyword:<{WIDTH - 1}} {rest}".rstrip()
 
 
-def route_lines(route: RouteFacts) -> Iterator[str]:
-    """Yield the lines of a route in the order of a lock."""
+def route_lines(route: RouteFacts) -> list[str]:
+    """Return the lines of a route, without its first, in the order of a lock."""
+    lines: list[str] = []
+
+    def add(keyword: str, texts: Iterable[str]) -> None:
+        lines.extend(sorted([write_line(keyword, text) for text in texts]))
+
     if route.operation:
-        yield write_line("operation", write_key(route.operation))
+        add("operation", [write_key(route.operation)])
     if route.deprecation:
-        yield write_line("deprecated", write_dates(route.deprecation))
-    yield from sorted(write_line("auth", _write_auth(each)) for each in route.auth)
-    yield from sorted(write_line("guard", write_key(guard)) for guard in route.guards)
+        add("deprecated", [write_dates(route.deprecation)])
+    if route.auth:
+        add("auth", map(_write_auth, route.auth))
+    if route.guards:
+        add("guard", map(write_key, route.guards))
     if route.is_opaque:
-        yield write_line("opaque", "")
+        add("opaque", [""])
     for segment in route.path:
         if segment.is_parameter and not is_short(segment):
-            yield write_line("path", f"{write_key(segment.text)} {write_type(segment.type)}")
-    for place in PLACES:
-        inputs = [each for each in route.inputs if each.place == place]
-        yield from sorted(write_line(place, _write_input(each)) for each in inputs)
-    yield from sorted(write_line("body", _write_body(body)) for body in route.bodies)
-    yield from sorted(
-        write_line("limit", f"{check_word(each.name)} {each.value}") for each in route.limits
-    )
-    yield from sorted(
-        write_line(each.direction, f"{check_word(each.media)} {write_type(each.type)}")
-        for each in route.messages
-    )
-    yield from sorted(write_line("subprotocol", write_key(each)) for each in route.subprotocols)
-    yield from (write_line("close", str(code)) for code in sorted(route.closes))
-    statuses = {answer.status for answer in route.answers} | {
-        field.status for field in route.fields
-    }
-    for status in sorted(statuses):
-        answers = [each for each in route.answers if each.status == status]
-        fields = [each for each in route.fields if each.status == status]
-        yield from sorted(write_line(status, _write_answer(each)) for each in answers)
-        yield from sorted(write_line(status, _write_field(each)) for each in fields)
-    yield from sorted(write_line("offers", check_word(each)) for each in route.offers)
+            add("path", [f"{write_key(segment.text)} {write_type(segment.type)}"])
+    if route.inputs:
+        for place in PLACES:
+            add(place, [_write_input(each) for each in route.inputs if each.place == place])
+    if route.bodies:
+        add("body", map(_write_body, route.bodies))
+    if route.limits:
+        add("limit", [f"{check_word(each.name)} {each.value}" for each in route.limits])
+    if route.messages:
+        messages = [write_line(each.direction, _write_message(each)) for each in route.messages]
+        lines += sorted(messages)
+    if route.subprotocols:
+        add("subprotocol", map(write_key, route.subprotocols))
+    if route.closes:
+        add("close", map(str, sorted(route.closes)))
+    for status in sorted({each.status for each in (*route.answers, *route.fields)}):
+        add(status, [_write_answer(each) for each in route.answers if each.status == status])
+        add(status, [_write_field(each) for each in route.fields if each.status == status])
+    if route.offers:
+        add("offers", map(check_word, route.offers))
+    return lines
 
 
 def is_short(segment: Segment) -> bool:
@@ -116,6 +122,10 @@ def _write_body(body: Body) -> str:
     mark = " ?" if body.is_optional else ""
     lenient = " lenient" if body.is_lenient else ""
     return f"{check_word(body.media)} {write_type(body.type)}{lenient}{mark}"
+
+
+def _write_message(message: Message) -> str:
+    return f"{check_word(message.media)} {write_type(message.type)}"
 
 
 def _write_answer(answer: Answer) -> str:

@@ -38,7 +38,7 @@ Fact: TypeAlias = (
 
 PLACE_OF_WORD: dict[str, Place] = {place: place for place in PLACES}
 FIELD_PLACES: dict[str, FieldPlace] = {"header": "header", "cookie": "cookie", "event": "event"}
-WORDS = ("operation", "guard", "offers", "subprotocol", "close", "opaque")
+WORDS = ("operation", "guard", "offers", "subprotocol", "close", "opaque", "gone")
 STATUS = re.compile(r"[1-5](?:[0-9][0-9]|XX)|default")
 
 

@@ -152,7 +152,7 @@ def test_a_body_is_closed_where_the_framework_checks_it(
 
     assert "body    json Order\n" in text
     assert text.endswith(
-        "type Line closed\n  count   int ?\n  isbn    str\n"
+        "type Line closed\n  count   int ?\n  isbn    str\n\n"
         "type Order closed\n  lines   [Line]\n  note    str | null\n"
     )
 

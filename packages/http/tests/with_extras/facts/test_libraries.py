@@ -20,7 +20,7 @@ def types(project: Callable[..., Application]) -> Callable[[str], str]:
         app = project({"Api/v1/X/Post.py": f"from treefold_http import *\n{dedent(text)}"})
         text = write_lock(build_project_lock(app).lock)
         assert write_lock(read_lock(text)) == text
-        return text.rpartition("\n\n")[2]
+        return text[text.index("type ") :].replace("\n\n", "\n")
 
     return make
 
