@@ -12,11 +12,13 @@ from types import MappingProxyType
 from treefold_router._classify import Endpoint, classify_entry
 from treefold_router._layers import NO_LAYERS, InheritedEntry, Layers
 from treefold_router._naming import WEBSOCKET, version_number
-from treefold_router._scan import Listing
+from treefold_router._scan import Entry, Listing
 from treefold_router._trie import TrieNode, insert_path, walk_static_paths
 from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NO_PARAMS: Mapping[str, str] = MappingProxyType({})
+_Places = dict[tuple[TrieNode, str], list[Route]]
+"""The routes at each node of the trie, by method; the last one serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class BuiltTable:
         routes: the routes that serve, in visiting order.
         skipped: in visiting order.
         duplicates: in the order their first files were visited.
+        unserved: the routes of versions that are only a base, in visiting order.
     """
 
     trie: TrieNode
@@ -36,6 +39,7 @@ class BuiltTable:
     routes: tuple[Route, ...]
     skipped: tuple[Skipped, ...]
     duplicates: tuple[Duplicate, ...]
+    unserved: tuple[Route, ...]
 
 
 def build_table(
@@ -54,22 +58,16 @@ def build_table(
     Source: routing rules 2 and 6: the later file serves, the earlier folder names a parameter.
     """
     trie = TrieNode()
-    skipped: list[Skipped] = []
-    places: dict[tuple[TrieNode, str], list[Route]] = {}
     known = {(route.version, route.file): route for route in former}
-    for entry in sorted(layers.list_entries(listing), key=attrgetter("parts")):
-        verdict = classify_entry(entry)
-        if isinstance(verdict, Endpoint):
-            node, route = _insert_endpoint(trie, verdict, known)
-            places.setdefault((node, route.method), []).append(route)
-        elif verdict is not None and not isinstance(entry, InheritedEntry):
-            skipped.append(verdict)
+    places, skipped = _insert_entries(trie, layers.list_entries(listing), known)
     _add_routes(places, auto_head=auto_head)
-    winners = [routes[-1] for routes in places.values()]
+    unserved: _Places = {}
+    if layers.unserved:
+        unserved, _ = _insert_entries(TrieNode(), layers.list_unserved_entries(listing), known)
     return BuiltTable(
         trie,
         {path: node for path, node in walk_static_paths(trie) if node.verbs or node.dynamic},
-        tuple(sorted(winners, key=_route_sort_key)),
+        _select_last_routes(places),
         tuple(skipped),
         tuple(
             _make_duplicate(routes)
@@ -77,7 +75,29 @@ def build_table(
             # where its base is served, a version repeats nothing of it
             if len(routes) > 1 and not _is_served_base(routes[0], layers)
         ),
+        _select_last_routes(unserved),
     )
+
+
+def _insert_entries(
+    trie: TrieNode, entries: Iterable[Entry], known: Mapping[tuple[str, str], Route]
+) -> tuple[_Places, list[Skipped]]:
+    """Insert the places of entries into a trie; return their routes, and the files left out."""
+    skipped: list[Skipped] = []
+    places: _Places = {}
+    for entry in sorted(entries, key=attrgetter("parts")):
+        verdict = classify_entry(entry)
+        if isinstance(verdict, Endpoint):
+            node, route = _insert_endpoint(trie, verdict, known)
+            places.setdefault((node, route.method), []).append(route)
+        elif verdict is not None and not isinstance(entry, InheritedEntry):
+            skipped.append(verdict)
+    return places, skipped
+
+
+def _select_last_routes(places: _Places) -> tuple[Route, ...]:
+    """Return the route that serves each place, in visiting order."""
+    return tuple(sorted((routes[-1] for routes in places.values()), key=_route_sort_key))
 
 
 def collect_sorted_versions(routes: tuple[Route, ...]) -> tuple[str, ...]:
@@ -107,7 +127,7 @@ def _insert_endpoint(
     return node, route
 
 
-def _add_routes(places: Mapping[tuple[TrieNode, str], list[Route]], *, auto_head: bool) -> None:
+def _add_routes(places: _Places, *, auto_head: bool) -> None:
     for (node, method), routes in places.items():
         verb = None if method == WEBSOCKET else method
         node.register_outcome(verb, Found(routes[-1], _NO_PARAMS))

@@ -154,6 +154,11 @@ class Layers:
         settings = self.settings.get(version)
         return settings is None or settings.serve
 
+    @cached_property
+    def unserved(self) -> frozenset[str]:
+        """The versions that are only a base."""
+        return frozenset(version for version in self.settings if not self.is_served(version))
+
     def list_heirs(self, version: str) -> Parts:
         """Return the versions that inherit from a version, directly or not, sorted by name."""
         return tuple(sorted(v for v, chain in self.chains.items() if version in chain[1:]))
@@ -201,11 +206,17 @@ class Layers:
         return self._yield_served_entries(listing)
 
     def _yield_served_entries(self, listing: Listing) -> Iterator[Entry]:
-        unserved = {version for version in self.settings if not self.is_served(version)}
+        unserved = self.unserved
         yield from (entry for entry in listing.entries if entry.parts[0] not in unserved)
         for version, entries in self.inherited.items():
             if version not in unserved:
                 yield from entries
+
+    def list_unserved_entries(self, listing: Listing) -> Iterator[Entry]:
+        """Yield the entries of versions that are only a base."""
+        for version in self.unserved:
+            yield from (entry for entry in listing.entries if entry.parts[0] == version)
+            yield from self.inherited.get(version, ())
 
 
 NO_LAYERS = Layers()

@@ -50,6 +50,7 @@ class RouteTable:
     Attributes:
         root: the scanned folder, absolute.
         routes: the routes that serve, in visiting order.
+        unserved_routes: those of versions that are only a base (`serve = false`).
         skipped: files that look like a route and are not served, in visiting order.
         duplicates: methods and URLs defined more than once.
         versions: names of the versions that have a route, ascending by number.
@@ -74,6 +75,7 @@ class RouteTable:
         self.root: Path = root
         self.layers: Layers = layers
         self.routes: tuple[Route, ...] = built.routes
+        self.unserved_routes: tuple[Route, ...] = built.unserved
         self.skipped: tuple[Skipped, ...] = built.skipped
         self.duplicates: tuple[Duplicate, ...] = built.duplicates
         self.versions: tuple[str, ...] = collect_sorted_versions(built.routes)
@@ -143,7 +145,7 @@ class RouteTable:
             auto_head=self._auto_head,
             auto_options=self._auto_options,
             keep_listing=known is not None,
-            former=self.routes,
+            former=(*self.routes, *self.unserved_routes),
         )
 
     def find(self, method: str, raw_path: bytes) -> Found | None:
