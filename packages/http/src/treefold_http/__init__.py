@@ -18,6 +18,7 @@ from treefold_http._failures.error_format import ErrorFormat as ErrorFormat
 from treefold_http._failures.overload import refuse_overload as refuse_overload
 from treefold_http._injection.context import InjectionContext as InjectionContext
 from treefold_http._injection.dependencies import Depends as Depends
+from treefold_http._injection.inherited import Inherited as Inherited
 from treefold_http._injection.providers import Provider as Provider
 from treefold_http._injection.secured import secured as secured
 from treefold_http._injection.sources import (

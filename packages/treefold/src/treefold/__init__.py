@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         FormData as FormData,
         Header as Header,
         HTTPError as HTTPError,
+        Inherited as Inherited,
         MethodNotAllowed as MethodNotAllowed,
         NotFound as NotFound,
         Open as Open,
@@ -67,7 +68,7 @@ _HOMES = {
         "Application BackgroundTasks BadRequest Body CallNext Changes Conflict Connection"
         " Cookie Depends Deprecation ErrorFormat Event EventStream File FileResponse Forbidden"
         " Form FormData"
-        " HTTPError Header MethodNotAllowed NotFound Open PayloadTooLarge Provider Query"
+        " HTTPError Header Inherited MethodNotAllowed NotFound Open PayloadTooLarge Provider Query"
         " Request Response Rooms ServiceUnavailable Settings StaticFiles StreamingResponse"
         " TooManyRequests Unauthorized UnprocessableEntity UploadFile WebSocket"
         " WebSocketCallNext WebSocketDisconnect secured"

@@ -21,7 +21,7 @@ def find_lost_guard_problems(app: "Application") -> Iterator[Problem]:
     """Yield middleware that covers a version, and not the same place of one that inherits it."""
     from treefold_http.extensions import find_lost_guards
 
-    for lost in find_lost_guards(app.table, app.project.listed):
+    for lost in find_lost_guards(app.table, app.project.listed, app.project.modules):
         yield Problem(Kind.LAYER, str(lost), ("Middleware/__init__.py",), code="guard-lost")
 
 

@@ -54,7 +54,7 @@ class ContextMark:
 
 def has_cache(route: Route | None, entries: Sequence[Any]) -> bool:
     """Return True if a cache among the entries of a route keeps its answers."""
-    return any(map(_is_cache_entry, entries)) and _has_cacheable_method(route)
+    return any(map(is_cache_entry, entries)) and _has_cacheable_method(route)
 
 
 def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bool) -> list[Any]:
@@ -63,14 +63,14 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
     Args:
         is_innermost: True if the handler has dependencies that run before the look-up.
     """
-    caches = [entry for entry in entries if _is_cache_entry(entry)]
+    caches = [entry for entry in entries if is_cache_entry(entry)]
     if not caches:
         return list(entries)
-    others = [entry for entry in entries if not _is_cache_entry(entry)]
+    others = [entry for entry in entries if not is_cache_entry(entry)]
     # answers to GET and HEAD only are kept (RFC 9110, 9.2.3)
     if not _has_cacheable_method(route):
         return others
-    last = max(index for index, entry in enumerate(entries) if _is_cache_entry(entry))
+    last = max(index for index, entry in enumerate(entries) if is_cache_entry(entry))
     place = last - len(caches) + 1
     for index, entry in enumerate(others[place:], place):
         if _sees_every_answer(entry):
@@ -94,7 +94,7 @@ def require_guards_before_cache(entries: Sequence[tuple[tuple[str, ...], Any]]) 
         SettingsError: with the line to write.
     """
     for index, (prefix, cache) in enumerate(entries):
-        if not _is_cache_entry(cache):
+        if not is_cache_entry(cache):
             continue
         for other, guard in entries[index + 1 :]:
             if decides_access(guard) and _may_overlap(prefix, other):
@@ -122,7 +122,8 @@ def format_entry_name(entry: Any) -> str:
     return getattr(entry, "__name__", type(entry).__name__)
 
 
-def _is_cache_entry(entry: Any) -> bool:
+def is_cache_entry(entry: Any) -> bool:
+    """Return True for an entry that keeps answers."""
     return getattr(entry, "keeps_answers", False) is True
 
 

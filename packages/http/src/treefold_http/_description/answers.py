@@ -75,7 +75,15 @@ def is_bodiless(status: str) -> bool:
 
 
 def list_success_answers(described: RouteDescription) -> list[AnswerDescription]:
-    """Return the answers of a handler that raises nothing."""
+    """Return the answers of a handler that raises nothing, and those that it passes on."""
+    own = _list_own_answers(described)
+    if not described.bases:
+        return own
+    passed = (answer for base in described.bases for answer in _list_own_answers(base))
+    return [*own, *(each for each in passed if each.status[0] in "345")]
+
+
+def _list_own_answers(described: RouteDescription) -> list[AnswerDescription]:
     module, model = described.module, described.contract.find_output_type(None)
     node = read_return_type(described)
     if model is None or is_event_stream(node):

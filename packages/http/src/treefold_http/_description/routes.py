@@ -6,7 +6,7 @@ Done once for all documents of a project; independent of the structure of a docu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from treefold_http._chains.middleware_chain import select_route_middlewares
@@ -20,7 +20,7 @@ from treefold_http._description.source_reader import FunctionFacts, SourceReader
 from treefold_http._injection.contract import Contract, Input
 from treefold_http._injection.secured import Security, merge_security_requirements, read_security
 from treefold_http._plans.deprecation import Deprecation
-from treefold_http._plans.handlers import HandlerModule
+from treefold_http._plans.handlers import CalledHandler, HandlerModule
 from treefold_http._wire.aliases import AnyCallable
 from treefold_logging import get_logger
 from treefold_router import Route
@@ -45,6 +45,7 @@ class RouteDescription:
         security: its security requirements.
         entries: the middleware that it runs through, the outermost first.
         deprecation: its own deprecation, completed by that of its version; None without one.
+        bases: the handlers of base versions that it calls, whose errors it passes on.
     """
 
     route: Route
@@ -58,6 +59,7 @@ class RouteDescription:
     security: tuple[Security, ...]
     entries: Sequence[Any]
     deprecation: Deprecation | None = None
+    bases: tuple[RouteDescription, ...] = ()
 
     @property
     def statuses(self) -> frozenset[int]:
@@ -149,10 +151,14 @@ def _describe_route(
     contract = project.plans[route].contract
     entries = select_route_middlewares(route, [*project.middlewares, *module.middlewares])
     reading = read(module.handler)
+    called = _list_called_bases(module)
+    if called:  # a body that a base reads is read of the same request
+        bodies = [read(base.module.handler).calls for base in called]
+        reading = reading._replace(calls=reading.calls.union(*bodies))
     readings = [reading, *map(read, contract.dependency_functions)]
     functions = [*contract.dependency_functions, *entries]
     marked = [security for entry in entries for security in read_security(entry)]
-    return RouteDescription(
+    described = RouteDescription(
         route=route,
         module=module,
         place=place,
@@ -165,6 +171,23 @@ def _describe_route(
         entries=entries,
         deprecation=project.deprecations.routes.get(route),
     )
+    bases = (
+        replace(
+            described,
+            route=base.route,
+            module=base.module,
+            contract=Contract(outputs=tuple(base.outputs)),
+            reading=read(base.module.handler),
+        )
+        for base in called
+    )
+    return replace(described, bases=tuple(bases)) if called else described
+
+
+def _list_called_bases(module: HandlerModule) -> list[CalledHandler]:
+    """Return the handlers of base versions that a handler calls, and those that they call."""
+    bases = list(module.bases.values())
+    return [*bases, *(inner for base in bases for inner in _list_called_bases(base.module))]
 
 
 def read_error_statuses(function: object) -> frozenset[int]:

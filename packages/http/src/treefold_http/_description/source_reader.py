@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
-import linecache
 from collections.abc import Iterable, Iterator
-from functools import partial
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple
 
 from treefold_http._description.made_responses import find_made_response, read_media_type
-from treefold_http._modules.source_loader import SourceLoader
+from treefold_http._modules.function_sources import (
+    FunctionNode,
+    FunctionSources,
+    unwrap_function,
+)
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.files import FileResponse
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types.parameters import EMPTY
 from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import HTTPError
-from treefold_logging import get_logger
-
-FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class FunctionFacts(NamedTuple):
@@ -54,21 +52,15 @@ _READERS = frozenset({"json", "form", "files", "parts", "body", "stream"}) | {
 _CONSTRUCTORS = frozenset({"file", "stream"})
 _MEANINGFUL = (HTTPError, EventStream, FileResponse, StreamingResponse)
 _TYPED = ("receive_json", "iter_json")
-_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
-_NESTED = (*_NAMED, ast.Lambda, ast.ClassDef)
+_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 class SourceReader:
-    """Reads functions, each once.
-
-    Only the file that was parsed last is kept: the dependencies of a handler are mostly in its own
-    file, and the garbage collector takes longer to visit 500 trees than a second parse takes.
-    """
+    """Reads functions, each once."""
 
     def __init__(self) -> None:
         self._readings: dict[FunctionType, FunctionFacts] = {}
-        self._file = ""
-        self._tree = ast.Module([], [])
+        self._sources = FunctionSources()
 
     def __call__(self, function: AnyCallable) -> FunctionFacts:
         """Return the reading of a handler or a dependency; empty if its source is not known."""
@@ -76,33 +68,10 @@ class SourceReader:
             return _NOTHING
         if (known := self._readings.get(plain)) is None:
             # to look at the names of compiled code costs far less than to parse its file
-            node = self.find_function(plain) if _is_worth_parsing(plain) else None
+            node = self._sources.find_function(plain) if _is_worth_parsing(plain) else None
             known = _NOTHING if node is None else _analyze_function(node, plain)
             self._readings[plain] = known
         return known
-
-    def find_function(self, function: FunctionType) -> FunctionNode | None:
-        """Return the definition of a function in its file; None if that is not known."""
-        code = function.__code__
-        if self._file != code.co_filename:
-            self._file, self._tree = code.co_filename, _parse_source(function)
-        kind = ast.Lambda if code.co_name == "<lambda>" else _NAMED
-        found = list(_iter_functions_at_line(self._tree, code.co_firstlineno, kind))
-        # Two lambdas on one line cannot be told apart; another name is of another text.
-        if len(found) != 1 or getattr(found[0], "name", "<lambda>") != code.co_name:
-            return None
-        return found[0]
-
-
-def unwrap_function(function: Any) -> FunctionType | None:
-    """Return the function that runs inside of decorators, partials and callables; None if none."""
-    while isinstance(function, partial):
-        function = cast("partial[Any]", function).func
-    function = inspect.unwrap(function)
-    if not inspect.isroutine(function) and not isinstance(function, type):
-        function = type(function).__call__
-    function = getattr(function, "__func__", function)
-    return function if isinstance(function, FunctionType) else None
 
 
 def _is_worth_parsing(function: FunctionType) -> bool:
@@ -125,37 +94,6 @@ def _iter_code_names(code: CodeType) -> Iterator[str]:
 
 def _is_subclass(kind: Any, base: type | tuple[type, ...]) -> bool:
     return isinstance(kind, type) and issubclass(kind, base)
-
-
-def _parse_source(function: FunctionType) -> ast.Module:
-    """Parse the text that was executed; empty if it is not known."""
-    file, names = function.__code__.co_filename, function.__globals__
-    loader = names.get("__loader__")
-    if not isinstance(loader, SourceLoader) or loader.path != file:
-        text = "".join(linecache.getlines(file, names))
-    elif (text := loader.read_executed_source()) is None:
-        get_logger().warning(
-            "%s changed after it was imported; the documents lack what its functions raise and"
-            " read until it is imported again",
-            file,
-        )
-    try:
-        return ast.parse(text or "")
-    except (SyntaxError, ValueError):  # not the text of this function, such as a generated name
-        return ast.Module([], [])
-
-
-def _iter_functions_at_line(
-    tree: ast.AST, line: int, kind: type[FunctionNode] | tuple[type[FunctionNode], ...]
-) -> Iterator[FunctionNode]:
-    """The functions that begin on a line, that of their first decorator included."""
-    for node in ast.iter_child_nodes(tree):
-        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-        first = decorators[0].lineno if decorators else getattr(node, "lineno", line)
-        if first <= line <= getattr(node, "end_lineno", line):
-            if first == line and isinstance(node, kind):
-                yield node
-            yield from _iter_functions_at_line(node, line, kind)
 
 
 def _analyze_function(node: FunctionNode, function: FunctionType) -> FunctionFacts:

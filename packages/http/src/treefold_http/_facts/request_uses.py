@@ -11,17 +11,17 @@ A source that is not known, and a request that is handed to another function, co
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import FunctionType
 
-from treefold_http._description.routes import RouteDescription
-from treefold_http._description.source_reader import (
+from treefold_http._description.source_reader import resolve_value
+from treefold_http._injection.contract import Argument
+from treefold_http._modules.function_sources import (
     FunctionNode,
-    SourceReader,
-    resolve_value,
+    FunctionSources,
     unwrap_function,
 )
-from treefold_http._injection.contract import Contract
+from treefold_http._wire.aliases import AnyCallable
 from treefold_http.auth import login, logout
 
 _KNOWN_MEMBERS = ("method", "path_params")
@@ -29,13 +29,19 @@ _KNOWN_FUNCTIONS = (login, logout)
 _REFLECTION = ("locals", "vars", "eval", "exec")
 
 
-def reads_unknown_inputs(described: RouteDescription) -> bool:
-    """Return True if a handler may read inputs from its request that its signature does not say."""
-    function = unwrap_function(described.handler_function)
-    node = None if function is None else SourceReader().find_function(function)
+def reads_unknown_inputs(handler: AnyCallable, arguments: Sequence[Argument] | None) -> bool:
+    """Return True if a handler may read inputs from its request that its signature does not say.
+
+    Args:
+        arguments: of its call; None for a handler that takes the request alone.
+    """
+    if arguments is not None and all(each.source != "connection" for each in arguments):
+        return False
+    function = unwrap_function(handler)
+    node = None if function is None else FunctionSources().find_function(function)
     if function is None or node is None:
         return True
-    names = {*_list_request_names(node, described.contract), *_REFLECTION}
+    names = {*_list_request_names(node, arguments), *_REFLECTION}
     body = node.body if isinstance(node.body, list) else [node.body]
     nodes = [each for part in body for each in ast.walk(part)]
     known = {id(each) for each in _iter_known_uses(nodes, function)}
@@ -44,13 +50,13 @@ def reads_unknown_inputs(described: RouteDescription) -> bool:
     )
 
 
-def _list_request_names(node: FunctionNode, contract: Contract) -> list[str]:
+def _list_request_names(node: FunctionNode, arguments: Sequence[Argument] | None) -> list[str]:
     positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-    if contract.is_opaque:
+    if arguments is None:
         return [*positional, *(each.arg for each in node.args.kwonlyargs)]
     return [
         argument.name or positional[place]
-        for place, argument in enumerate(contract.arguments)
+        for place, argument in enumerate(arguments)
         if argument.source == "connection"
     ]
 

@@ -18,6 +18,8 @@ from treefold_http._facts.answers import AnswerReader, iter_offers
 from treefold_http._facts.inputs import list_bodies, list_inputs, read_path_types
 from treefold_http._facts.named_types import NamedTypes
 from treefold_http._facts.request_uses import reads_unknown_inputs
+from treefold_http._injection.contract import Call
+from treefold_http._injection.inherited import find_called_base
 from treefold_http._plans.deprecation import Deprecation as OwnDeprecation
 from treefold_http._plans.plans import WEBSOCKET
 from treefold_router import Route, parameter_name, segment_of
@@ -75,7 +77,12 @@ def _reads_connection(described: RouteDescription) -> bool:
     """Return True if the handler takes the request, and what it reads there is not known."""
     if described.route.method == WEBSOCKET:
         return False
-    takes_request = described.contract.is_opaque or any(
-        each.source == "connection" for each in described.contract.arguments
-    )
-    return takes_request and reads_unknown_inputs(described)
+    contract = described.contract
+    if reads_unknown_inputs(
+        described.handler_function, None if contract.is_opaque else contract.arguments
+    ):
+        return True
+    # a base that the handler calls gets the same request
+    calls = [step for step in contract.steps if isinstance(step, Call)]
+    found = [(find_called_base(each.function), each.arguments[1:]) for each in calls]
+    return any(base and reads_unknown_inputs(base.handler, rest) for base, rest in found)

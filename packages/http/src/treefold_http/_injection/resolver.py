@@ -7,7 +7,7 @@ and the documents read the inputs. What cannot be resolved is an error of the fi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, Literal, TypeAlias
@@ -18,6 +18,11 @@ from treefold_http._injection.contract import OPAQUE, Argument, Call, Contract, 
 from treefold_http._injection.dependencies import Dependency, Depends
 from treefold_http._injection.early_steps import find_steps_before_cache
 from treefold_http._injection.extension_inputs import build_extension_input
+from treefold_http._injection.inherited import (
+    BaseHandler,
+    build_inherited_dependency,
+    is_inherited,
+)
 from treefold_http._injection.markers import find_marker
 from treefold_http._injection.providers import Provider, Providers
 from treefold_http._injection.resolve_source import resolve_source
@@ -40,6 +45,9 @@ from treefold_http._wire.aliases import AnyCallable
 
 Kind: TypeAlias = Literal["request", "websocket", "nothing"]
 """The connection of a call: a request, a socket, or none in a scope of the application."""
+
+Bases: TypeAlias = Mapping[str, BaseHandler]
+NO_BASES: Bases = {}
 
 _FACTORY = "<factory>"
 """The repr of a `default_factory` in the signatures of dataclasses, structs and models."""
@@ -90,6 +98,7 @@ def plan_call(
     path_parameters: tuple[str, ...] = (),
     kind: Kind = "request",
     ancestors: tuple[AnyCallable, ...] = (),
+    bases: Bases = NO_BASES,
 ) -> tuple[Endpoint, Contract]:
     """Resolve the parameters of a function and compile its call.
 
@@ -98,6 +107,7 @@ def plan_call(
         path_parameters: the names in `path_params` on this route.
         kind: the connection of the call.
         ancestors: the dependencies that are being planned already, to detect circles.
+        bases: by parameter, the handler of a base version that it calls.
 
     Returns:
         A coroutine function that takes the connection and returns the handler's result, and the
@@ -106,12 +116,16 @@ def plan_call(
     Raises:
         InjectionError: for a parameter that nothing can provide, or dependencies in a circle.
     """
-    contract = _Resolver(injection, kind, path_parameters, ancestors).resolve(handler)
+    contract = _Resolver(injection, kind, path_parameters, ancestors).resolve(handler, bases)
     return compile_call(handler, contract, injection.find_call_values()), contract
 
 
 def plan_call_behind_cache(
-    handler: AnyCallable, injection: Injection, *, path_parameters: tuple[str, ...] = ()
+    handler: AnyCallable,
+    injection: Injection,
+    *,
+    path_parameters: tuple[str, ...] = (),
+    bases: Bases = NO_BASES,
 ) -> tuple[Endpoint | None, Endpoint, Contract]:
     """Resolve the parameters of a handler behind a cache, as `plan_call`.
 
@@ -122,7 +136,7 @@ def plan_call_behind_cache(
     Raises:
         InjectionError: as `plan_call`.
     """
-    contract = _Resolver(injection, "request", path_parameters, ()).resolve(handler)
+    contract = _Resolver(injection, "request", path_parameters, ()).resolve(handler, bases)
     values = injection.find_call_values()
     if not (early := find_steps_before_cache(contract)):
         return None, compile_call(handler, contract, values), contract
@@ -147,7 +161,7 @@ class _Resolver:
     ) -> None:
         self.injection = injection
         self.kind: Kind = kind
-        self.path_parameters = path_parameters
+        self.path_names: Mapping[str, str] = {name: name for name in path_parameters}
         self.steps: list[Step] = []
         self.values: dict[AnyCallable, Argument] = {}
         self.taken: list[Taken] = []
@@ -155,8 +169,8 @@ class _Resolver:
         self.calls = 1
         self.ancestors = list(inside)
 
-    def resolve(self, handler: AnyCallable) -> Contract:
-        arguments = self.resolve_arguments(handler, self.calls)
+    def resolve(self, handler: AnyCallable, bases: Bases) -> Contract:
+        arguments = self.resolve_arguments(handler, self.calls, bases)
         self.add_scope_checks(handler)
         inputs: dict[tuple[str, str], Input] = {}
         steps = [step for step in self.steps if isinstance(step, Input)]
@@ -181,13 +195,29 @@ class _Resolver:
         self.steps.append(step)
         return Argument("step", len(self.steps) - 1)
 
-    def resolve_arguments(self, function: AnyCallable, call_number: int) -> tuple[Argument, ...]:
-        """Add the steps for the parameters of a function; return its arguments."""
+    def resolve_arguments(
+        self,
+        function: AnyCallable,
+        call_number: int,
+        bases: Bases = NO_BASES,
+        given: Collection[str] = (),
+    ) -> tuple[Argument, ...]:
+        """Add the steps for the parameters of a function; return its arguments.
+
+        Args:
+            bases: the handlers of base versions that its parameters call.
+            given: the parameters that its caller gives.
+        """
         made: list[Argument] = []
         found: list[Taken] = []
         for parameter in list_parameters(function):
+            if parameter.name in given:
+                continue
             positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
-            argument = self.resolve_argument(parameter, function, call_number)
+            if (base := bases.get(parameter.name)) is not None:
+                argument = self.resolve_base(base)
+            else:
+                argument = self.resolve_argument(parameter, function, call_number)
             if isinstance(argument, Input):
                 found.append((function, parameter.name, argument))
                 argument = self.add_step(argument)
@@ -223,7 +253,13 @@ class _Resolver:
         # before the annotation is resolved, which may name what only a type checker imports
         if isinstance(default, Dependency) and default.call is not None:
             return self.resolve_dependency(default.call, function, cached=default.use_cache)
-        node = parse_annotation(resolve_annotation(parameter, function))
+        annotation = resolve_annotation(parameter, function)
+        if is_inherited(annotation, {}):
+            raise InjectionError(
+                f"{name!r} of {format_callable(function)} is an Inherited, which only a handler of"
+                " a route can take"
+            )
+        node = parse_annotation(annotation)
         marker = find_marker(node, name, function)
         if isinstance(default, Dependency):
             marker = default
@@ -243,9 +279,9 @@ class _Resolver:
             return self.resolve_connection_argument(_CONNECTIONS[kind], function)
         if name == "background" or kind is BackgroundTasks:
             return Argument("background")
-        in_path = name in self.path_parameters and not means_type
+        in_path = name in self.path_names and not means_type
         if in_path and kind in (EMPTY, str, Any) and not node.markers:
-            return Argument("path", name)
+            return Argument("path", self.path_names[name])
         # a provider would hide what the client asks for in the path
         provider = None if in_path else self.injection.providers.find_for_parameter(kind, name)
         if provider is not None:
@@ -255,6 +291,8 @@ class _Resolver:
             made = find_parameter_function(self.injection.extensions, kind)
             if made is not None:
                 return self.resolve_extension_parameters(made)
+        if in_path:
+            parameter = parameter.replace(name=self.path_names[name])
         sent = resolve_source(
             parameter, node, marker, in_path=in_path, function=function, kind=self.kind
         )
@@ -321,6 +359,21 @@ class _Resolver:
         if cached:
             self.values[call] = value
         return value
+
+    def resolve_base(self, base: BaseHandler) -> Argument:
+        """Return the object that calls the handler of a base version with these arguments."""
+        handler, names, values = base.handler, self.path_names, self.values
+        self.path_names = {own: names[other] for own, other in base.path_names.items()}
+        if any(own != other for own, other in self.path_names.items()):
+            self.values = {}  # a dependency reads the path by other names there
+        self.calls += 1
+        number = self.calls
+        arguments = self.resolve_arguments(handler, number, base.bases, base.given)
+        self.security += read_security(handler)
+        self.add_scope_checks(handler)
+        self.path_names, self.values = names, values
+        prepared = (Argument("connection"), *arguments)
+        return self.add_step(Call(build_inherited_dependency(base), prepared, number))
 
     def add_scope_checks(self, function: AnyCallable) -> None:
         """Add the step that checks the scopes which a function is marked with, if it has any."""

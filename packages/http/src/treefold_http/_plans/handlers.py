@@ -10,11 +10,12 @@ import inspect
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, cast
 
 from treefold_http._chains.middleware_chain import WEBSOCKET, check_middleware_entry
+from treefold_http._injection.inherited import BaseHandler
 from treefold_http._modules.modules import ModuleSpace
 from treefold_http._plans.deprecation import Deprecation, read_deprecated_option
 from treefold_http._responses.held_annotation import resolve_response_model
@@ -44,6 +45,7 @@ class HandlerModule:
             enforced on the responses. A module may say True, for that annotation.
         responses: status to a text, a type or a table, for the document as well
             (docs/guides/openapi.md).
+        bases: by parameter of the handler, what it calls of a base version.
     """
 
     handler: AnyCallable
@@ -59,6 +61,22 @@ class HandlerModule:
     response_model: Any = None
     responses: Mapping[int | str, Any] | None = None
     operation_id: str | None = None
+    bases: Mapping[str, CalledHandler] = field(default_factory=dict[str, "CalledHandler"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CalledHandler(BaseHandler):
+    """The handler of a base version that another handler calls, with its module.
+
+    Attributes:
+        module: the handler module of the base.
+        guards: entries of the project that cover the route of the base, and not that of the other.
+        is_named: True if the other handler names the version, which else its `version.toml` does.
+    """
+
+    module: HandlerModule
+    guards: Sequence[Any]
+    is_named: bool
 
 
 _OPTIONS: Mapping[str, type | tuple[type, ...]] = {

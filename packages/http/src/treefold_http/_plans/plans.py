@@ -27,6 +27,7 @@ from treefold_http._chains.subtrees import Under
 from treefold_http._extensions.calls import find_result_form
 from treefold_http._injection.contract import OPAQUE, Contract
 from treefold_http._injection.extension_inputs import admit_credential_names
+from treefold_http._injection.inherited import BaseAnswer
 from treefold_http._injection.resolver import (
     build_connection_only_contract,
     has_only_parameter,
@@ -40,15 +41,15 @@ from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.lines import find_declared_item_type, wrap_as_json_lines
 from treefold_http._responses.return_types import check_return_type
 from treefold_http._runtime.plan import RoutePlan
-from treefold_http._types.outputs import read_declared_outputs
+from treefold_http._types.outputs import Output, read_declared_outputs
 from treefold_http._types.parameters import InjectionError
-from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.errors import HTTPError, ServiceUnavailable
 from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
 from treefold_logging import is_sensitive
 from treefold_router import Route
 
 if TYPE_CHECKING:
+    from treefold_http._extensions.members import ResultForm
     from treefold_http._plans.handlers import HandlerModule
     from treefold_http._plans.runtime import ProjectRuntime
 
@@ -104,19 +105,13 @@ def compose_route_plan(
     if module.middlewares:
         prepare_middleware_entries(app, module.middlewares, app.extensions)
     chosen = _select_checked_route_middlewares(route, module, project_middlewares)
-    model, form = module.response_model, None
-    if route.method != WEBSOCKET:
-        annotated = check_return_type(module.handler, model)
-        form = find_result_form(app.injection.extensions, model or annotated.annotation)
-        model = model if form is None else form.type
-    early, run, contract = _build_endpoint_and_contract(app, route, module.handler, chosen)
-    outputs = ()
-    if model is not None or module.responses:
-        outputs = read_declared_outputs(model, module.responses)
-        if form is not None:
-            outputs = (replace(outputs[0], headers=tuple(form.headers.items())), *outputs[1:])
+    form, outputs = find_declared_outputs(app, route, module)
+    early, run, contract = _build_endpoint_and_contract(app, route, module, chosen)
+    if module.bases:
+        run = _pass_base_answers(run)
+    if outputs:
         contract = replace(contract, outputs=outputs)
-    if model is not None:
+    if outputs and outputs[0].status is None:
         # Imported for the first module that has one: other projects do not pay for it.
         from treefold_http._responses.response_model import (
             apply_response_model,
@@ -152,6 +147,30 @@ def compose_route_plan(
         is_layered=has_project_middleware(entries),
     )
     return _let_late_chain_replace_itself(plan)
+
+
+def find_declared_outputs(
+    app: ProjectRuntime, route: Route, module: HandlerModule
+) -> tuple[ResultForm | None, tuple[Output, ...]]:
+    """Return the types that the answers of a handler are held to; the model of success is first.
+
+    Returns:
+        What an extension adds to the results of the handler, None for nothing, and the types.
+
+    Raises:
+        InjectionError: for a model or an annotation that no response can be made of.
+    """
+    model, form = module.response_model, None
+    if route.method != WEBSOCKET:
+        annotated = check_return_type(module.handler, model)
+        form = find_result_form(app.injection.extensions, model or annotated.annotation)
+        model = model if form is None else form.type
+    if model is None and not module.responses:
+        return form, ()
+    outputs = read_declared_outputs(model, module.responses)
+    if form is not None:
+        outputs = (replace(outputs[0], headers=tuple(form.headers.items())), *outputs[1:])
+    return form, outputs
 
 
 def rewrap_plan_in_middleware(
@@ -303,9 +322,10 @@ class _LateChain:
 
 
 def _build_endpoint_and_contract(
-    app: ProjectRuntime, route: Route, handler: AnyCallable, chosen_entries: Sequence[Any]
+    app: ProjectRuntime, route: Route, module: HandlerModule, chosen_entries: Sequence[Any]
 ) -> tuple[Endpoint | None, Endpoint, Contract]:
     """Return what runs before the look-up of a cache, the rest of the handler, and its contract."""
+    handler, bases, names = module.handler, module.bases, route.parameters
     socket = route.method == WEBSOCKET
     if socket and not inspect.iscoroutinefunction(handler):
         message = "The handler of a WebSocket must be an `async def`: it awaits messages"
@@ -316,8 +336,20 @@ def _build_endpoint_and_contract(
     if is_plain and not build_scope_checks(handler):
         return None, handler, build_connection_only_contract(handler)
     if has_cache(route, chosen_entries):
-        return plan_call_behind_cache(handler, app.injection, path_parameters=route.parameters)
-    return None, *plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
+        return plan_call_behind_cache(handler, app.injection, path_parameters=names, bases=bases)
+    return None, *plan_call(handler, app.injection, path_parameters=names, kind=name, bases=bases)
+
+
+def _pass_base_answers(run: Endpoint) -> Endpoint:
+    """Return an endpoint that answers as a base version whose answer is no success."""
+
+    async def run_and_pass(connection: Any) -> Any:
+        try:
+            return await run(connection)
+        except BaseAnswer as found:
+            return found.response
+
+    return run_and_pass
 
 
 def _wrap_if_streaming_lines(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.middleware_chain import select_route_middlewares
 from treefold_http._chains.subtrees import Under
+from treefold_http._injection.inherited import takes_inherited
 from treefold_http._json.json import use_stdlib_encoder
 from treefold_http._modules.modules import ModuleSpace, patch_import_module_to_track
 from treefold_http._modules.source_loader import write_queued_bytecode_in_thread
@@ -169,6 +170,8 @@ def _load_project_sources(
         routes = select_routes_to_load(former, table, modules_to_reimport)
         modules = select_present_routes(former.modules, former, table)
     modules |= _load_handlers(app, space, table, files, routes, findings)
+    again = _connect_handlers(app, space, table, files, modules, routes, findings)
+    routes = [*routes, *again] if again else routes
     for name in sorted(set(modules_to_reimport) - handlers.keys()):
         _reimport_module(space, name, findings)
     _switch_encoder_for_pydantic(space, None if kept is None else modules_to_reimport)
@@ -307,6 +310,7 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
     space.versions.layers = table.layers
     findings = Findings(str(space.root))
     modules = _load_handlers(app, space, table, files, [route], findings)
+    _connect_handlers(app, space, table, files, modules, [route], findings)
     plan_routes(app, modules, files.middlewares, findings)
     return findings.broken[0].error if findings.broken else ""
 
@@ -349,6 +353,32 @@ def _load_handlers(
             if (route.version in table.layers.chains) is inherits:
                 found[route] = _load_handler_or_failure(app, space, route, table.packages, findings)
     return {route: found[route] for route in routes}
+
+
+def _connect_handlers(
+    app: ProjectRuntime,
+    space: ModuleSpace,
+    table: RouteTable,
+    files: BootFiles,
+    modules: dict[Route, HandlerModule | BrokenFile],
+    routes: Sequence[Route],
+    findings: Findings,
+) -> list[Route]:
+    """Connect handlers with those of base versions that they call; see `inherited_handlers`."""
+    known = (each for each in modules.values() if isinstance(each, HandlerModule) and each.bases)
+    loaded = (modules[route] for route in routes)
+    if not any(known) and not any(
+        isinstance(each, HandlerModule) and takes_inherited(each.handler) for each in loaded
+    ):
+        return []
+    from treefold_http._project.inherited_handlers import connect_inherited_handlers
+
+    def load_module(route: Route) -> HandlerModule | BrokenFile:
+        return _load_handler_or_failure(app, space, route, table.packages, findings)
+
+    return connect_inherited_handlers(
+        app, table, modules, routes, findings, load_module, middlewares=files.middlewares
+    )
 
 
 def _load_handler_or_failure(
@@ -436,8 +466,8 @@ def _log_boot(project: LoadedProject, former: LoadedProject | None, seconds: flo
                 ", ".join(duplicate.files),
                 extra=IS_FINDING,
             )
-    known = [] if former is None else find_lost_guards(former.table, former.listed)
-    for lost in find_lost_guards(project.table, project.listed):
+    known = [] if former is None else find_lost_guards(former.table, former.listed, former.modules)
+    for lost in find_lost_guards(project.table, project.listed, project.modules):
         if lost not in known:
             log.warning("lost guard: %s", lost, extra=IS_FINDING)
     if project.deprecations is not NO_DEPRECATIONS:

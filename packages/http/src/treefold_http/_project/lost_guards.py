@@ -8,13 +8,13 @@ its author each file; a version that inherits is one line, so each lost entry is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.middleware_chain import unwrap_middleware_entry
 from treefold_http._chains.subtrees import ANY, Under, lies_below
-from treefold_router import RouteTable, version_number
+from treefold_router import Route, RouteTable, version_number
 
 if TYPE_CHECKING:
     from treefold_http._wire.path_segments import Segments
@@ -46,12 +46,15 @@ class LostGuard:
         )
 
 
-def find_lost_guards(table: RouteTable, entries: Sequence[Any]) -> list[LostGuard]:
+def find_lost_guards(
+    table: RouteTable, entries: Sequence[Any], modules: Mapping[Route, object]
+) -> list[LostGuard]:
     """Return each entry and version once.
 
     Args:
         table: the routes.
         entries: the middleware of the project.
+        modules: the handler modules, whose own middleware covers their routes.
     """
     if not table.layers.chains:
         return []
@@ -60,12 +63,15 @@ def find_lost_guards(table: RouteTable, entries: Sequence[Any]) -> list[LostGuar
         lost
         for entry in scoped
         if version_number(entry.prefix[0]) is not None
-        for lost in _find_uncovered_versions(table, entry, scoped)
+        for lost in _find_uncovered_versions(table, entry, scoped, modules)
     ]
 
 
 def _find_uncovered_versions(
-    table: RouteTable, entry: Under, scoped: Sequence[Under]
+    table: RouteTable,
+    entry: Under,
+    scoped: Sequence[Under],
+    modules: Mapping[Route, object],
 ) -> Iterator[LostGuard]:
     base, kind = entry.prefix[0], _identify_middleware(entry)
     same = [one for one in scoped if _identify_middleware(one) == kind]
@@ -79,10 +85,16 @@ def _find_uncovered_versions(
                 route.version == version
                 and lies_below(_without_names(place), _without_names(segments))
                 and not any(one.covers_route(route) for one in same)
+                and kind not in map(_identify_middleware, _list_own_entries(modules, route))
             ):
                 name = getattr(kind, "__qualname__", str(kind))
                 yield LostGuard(name, str(entry), version, route.template)
                 break
+
+
+def _list_own_entries(modules: Mapping[Route, object], route: Route) -> Sequence[Any]:
+    """Return the middleware of a handler module; with that of a base which its handler calls."""
+    return getattr(modules.get(route), "middlewares", ())
 
 
 def _without_names(segments: Segments) -> Segments:
@@ -90,7 +102,7 @@ def _without_names(segments: Segments) -> Segments:
     return tuple("{}" if segment[0] == "{" else segment for segment in segments)
 
 
-def _identify_middleware(entry: Under) -> Any:
+def _identify_middleware(entry: object) -> Any:
     """Return a function itself, and of an object its class: each entry has one of its own."""
     inner: Any = unwrap_middleware_entry(entry)
     return inner if hasattr(inner, "__qualname__") else inner.__class__

@@ -7,7 +7,7 @@ line names the field. A `Response` object is sent unchecked.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Annotated, Any, Union, cast
 
 from treefold_http._extensions.members import ResultForm
@@ -59,22 +59,44 @@ def apply_result_form(
     Args:
         form: builds the fields of each result.
     """
-    hold = _ResponseModel(outputs, status, file).serialize_result
+    hold = build_result_hold(form, outputs, status, file)
 
     async def run_and_add_fields(connection: Any) -> Any:
-        result = await run(connection)
+        return hold(connection, await run(connection))
+
+    return run_and_add_fields
+
+
+def build_result_hold(
+    form: ResultForm | None, outputs: Sequence[Output], status: int | None, file: str
+) -> Callable[[Any, Any], Any]:
+    """Return a function that takes a connection and a return value, and serializes the value.
+
+    Args:
+        form: builds the header fields of each result; None for none.
+        outputs, status, file: as those of `apply_response_model`.
+
+    Raises:
+        InjectionError: for a type that cannot be a response model.
+    """
+    hold = _ResponseModel(outputs, status, file).serialize_result
+    if form is None:
+        return lambda connection, result: hold(result)
+    build_fields = form.build_fields
+
+    def hold_and_add_fields(connection: Any, result: Any) -> Any:
         held: object = hold(result)
         if isinstance(held, Response):
             return held
         query = [pair for pair in connection.query.multi_items() if not is_sensitive(pair[0])]
         if not isinstance(held, tuple):
-            own = form.build_fields(result, query)
+            own = build_fields(result, query)
             return (held, status or 200, own) if own else held
         content, code, *given = cast("tuple[object, ...]", held)
-        own = form.build_fields(result[0], query)
+        own = build_fields(result[0], query)
         return content, code, {**own, **cast("dict[str, str]", given[0] if given else {})}
 
-    return run_and_add_fields
+    return hold_and_add_fields
 
 
 def apply_websocket_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> Endpoint:
