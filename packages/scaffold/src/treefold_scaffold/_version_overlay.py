@@ -18,6 +18,7 @@ from pathlib import Path
 
 from treefold_router import Layers
 from treefold_scaffold._errors import ScaffoldError, SourceError
+from treefold_scaffold._inherited_names import name_base_version
 from treefold_scaffold._layered_tree import (
     GONE,
     VERSION_FILE,
@@ -32,6 +33,8 @@ from treefold_scaffold._version_plan import (
     Entry,
     VersionPlan,
     choose_source_version,
+    find_base,
+    parse_source,
     plan_copied_entries,
     require_unused_version,
     version_name,
@@ -134,6 +137,8 @@ class FlattenPlan:
         version: its name.
         chain: the versions that it inherits from, nearest first.
         entries: what is copied into it, each folder before its own entries.
+        named: its own files that convert from the base of its `version.toml`, by POSIX path below
+            the version folder, with the content that names the base.
         marks: POSIX paths below the version folder of the marks to remove.
         settings: the new content of its `version.toml`; None if the file goes.
     """
@@ -141,6 +146,7 @@ class FlattenPlan:
     version: str
     chain: tuple[str, ...]
     entries: tuple[Entry, ...]
+    named: dict[str, bytes]
     marks: tuple[str, ...]
     settings: bytes | None
 
@@ -168,12 +174,25 @@ def plan_flatten(app_dir: str | os.PathLike[str], version: str) -> FlattenPlan:
     return FlattenPlan(
         version=name,
         chain=layers.chains[name][1:],
-        entries=tuple(plan_copied_entries(api, inherited, new=name)),
+        entries=tuple(plan_copied_entries(api, inherited, layers, new=name)),
+        named=dict(_iter_named_files(api, entries, layers, name)),
         marks=tuple(
             path for path in own if path.endswith(GONE) and not (api / name / path).is_dir()
         ),
         settings=_remove_inherits(api / name / VERSION_FILE),
     )
+
+
+def _iter_named_files(
+    api: Path, entries: Sequence[LayeredEntry], layers: Layers, version: str
+) -> Iterator[tuple[str, bytes]]:
+    for one in entries:
+        if one.layer == version and one.path.endswith(".py") and not one.entry.is_symlink():
+            source = Path(one.entry.path).read_bytes()
+            parse_source(source, f"Api/{version}/{one.path}")
+            content, places = name_base_version(source, find_base(layers, version))
+            if places:
+                yield one.path, content
 
 
 def _remove_inherits(file: Path) -> bytes | None:
@@ -208,6 +227,8 @@ def flatten_version(app_dir: str | os.PathLike[str], plan: FlattenPlan) -> None:
                 place = folder / entry.path
                 made.append(place)
                 write_entry(place, entry, source=api / entry.layer / entry.path)
+            for path, content in plan.named.items():  # with or without the name they do the same
+                replace_content(folder / path, content)
             _replace_file(folder / VERSION_FILE, plan.settings)
         except BaseException:
             for place in reversed(made):

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from treefold_router import method_of, version_number
+from treefold_router import Layers, method_of, version_number
 from treefold_scaffold._computed_imports import find_computed_import_lines
 from treefold_scaffold._errors import ScaffoldError, SourceError
+from treefold_scaffold._inherited_names import name_base_version
 from treefold_scaffold._layered_tree import LayeredEntry, list_effective_entries, read_layers
 from treefold_scaffold._place import find_latest_version
 from treefold_scaffold._templates import EMPTY_HANDLER, EMPTY_SOCKET
@@ -103,9 +104,12 @@ def plan_version(
     old = choose_source_version(api, source)
     require_unused_version(api, new)
     folder = api / old
-    entries = list_effective_entries(api, old, read_layers(api))
+    layers = read_layers(api)
+    entries = list_effective_entries(api, old, layers)
     found = tuple(
-        _plan_empty_endpoints(api, entries) if empty else plan_copied_entries(api, entries, new=new)
+        _plan_empty_endpoints(api, entries)
+        if empty
+        else plan_copied_entries(api, entries, layers, new=new)
     )
     return VersionPlan(
         source=old, target=new, mode=stat.S_IMODE(folder.stat().st_mode), entries=found
@@ -188,12 +192,17 @@ def _plan_parent_folders(api: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
         yield Entry(path=path, action=Action.FOLDER, mode=mode)
 
 
-def plan_copied_entries(api: Path, entries: Sequence[LayeredEntry], *, new: str) -> Iterator[Entry]:
+def plan_copied_entries(
+    api: Path, entries: Sequence[LayeredEntry], layers: Layers, *, new: str
+) -> Iterator[Entry]:
     """Yield the copies of entries, with the version in their imports replaced.
+
+    A handler that converts from the base of its version names that base in its copy.
 
     Args:
         api: the folder `Api/`.
         entries: entries of a version, each in its layer.
+        layers: what the versions inherit.
         new: the version that they are copied to.
 
     Raises:
@@ -204,11 +213,12 @@ def plan_copied_entries(api: Path, entries: Sequence[LayeredEntry], *, new: str)
         for one in entries
         if one.path.endswith((".py", ".pyi")) and not one.entry.is_symlink() and one.entry.is_file()
     }
-    layers = {one.path: one.layer for one in entries}
+    layer_of = {one.path: one.layer for one in entries}
     trees = {
-        path: parse_source(source, f"Api/{layers[path]}/{path}") for path, source in sources.items()
+        path: parse_source(source, f"Api/{layer_of[path]}/{path}")
+        for path, source in sources.items()
     }
-    keep_names = any(_imports_version_elsewhere(tree, layers[p]) for p, tree in trees.items())
+    keep_names = any(_imports_version_elsewhere(tree, layer_of[p]) for p, tree in trees.items())
     for one in entries:
         path, entry, old = one.path, one.entry, one.layer
         if entry.is_symlink():
@@ -228,6 +238,8 @@ def plan_copied_entries(api: Path, entries: Sequence[LayeredEntry], *, new: str)
                 content, places = rewrite_version_in_source(
                     sources[path], path, old=old, new=new, keep_names=keep_names
                 )
+                content, named = name_base_version(content, find_base(layers, old))
+                places += named
             action = Action.REWRITTEN if places else Action.COPIED
             computed = find_computed_import_lines(trees[path]) if path in trees else ()
             yield Entry(
@@ -239,6 +251,12 @@ def plan_copied_entries(api: Path, entries: Sequence[LayeredEntry], *, new: str)
                 places=places,
                 computed=computed,
             )
+
+
+def find_base(layers: Layers, version: str) -> str:
+    """Return the version that a version inherits from; empty for none."""
+    settings = layers.settings.get(version)
+    return "" if settings is None else settings.inherits
 
 
 def parse_source(source: bytes, file: str) -> ast.AST:
