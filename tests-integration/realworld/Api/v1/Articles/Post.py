@@ -1,8 +1,9 @@
-from Api.v1.Services.shapes import ArticleAnswer, ArticlePost
 from Models.people import User
 from Models.writing import Article, Tag
 from Services.writing import slug_of
 from treefold.orm import transaction
+
+from ..Services.shapes import ArticleAnswer, ArticlePost
 
 response_model = ArticleAnswer
 status_code = 201

@@ -1,5 +1,6 @@
-from Api.v1.Services.shapes import TagList
 from Models.writing import Tag
+
+from ..Services.shapes import TagList
 
 
 async def handler() -> TagList:

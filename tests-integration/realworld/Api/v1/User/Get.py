@@ -1,6 +1,7 @@
-from Api.v1.Services.shapes import UserAnswer
 from Models.people import User
 from Services.accounts import Tokens
+
+from ..Services.shapes import UserAnswer
 
 response_model = UserAnswer
 

@@ -1,8 +1,9 @@
-from Api.v1.Services.shapes import Registration, UserAnswer
 from Models.people import User
 from Services.accounts import Tokens
 from Services.people import save_account
 from treefold.auth import ahash_password
+
+from ..Services.shapes import Registration, UserAnswer
 
 response_model = UserAnswer
 status_code = 201

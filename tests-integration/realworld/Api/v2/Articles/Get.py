@@ -1,9 +1,10 @@
 from typing import Annotated
 
-from Api.v2.Services.shapes import ArticleList, ArticleSearch
 from Models.writing import Article
 from Services.accounts import Viewer
 from treefold import Query
+
+from ..Services.shapes import ArticleList, ArticleSearch
 
 response_model = ArticleList
 NAMES = {

@@ -1,97 +1,38 @@
-"""Bodies and responses of this version."""
+"""Bodies and responses of this version; those that did not change are of version 1."""
 
 import datetime as dt
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
-from typing_extensions import TypedDict
+from pydantic import Field
 
-Name = Annotated[str, StringConstraints(max_length=60, pattern=r"^[^\x00-\x20\x7f/]+$")]
-Email = Annotated[str, StringConstraints(max_length=254, pattern=r"^[\w.+-]+@\w+(\.\w+)+$")]
-Password = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Line = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f]+$")]
-Text = Annotated[str, StringConstraints(max_length=20_000, pattern=r"^[^\x00]+$")]
-TagName = Annotated[str, StringConstraints(max_length=60, pattern=r"^[^\x00-\x1f]+$")]
-
-
-class Shape(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, from_attributes=True)
-
-
-class Credentials(Shape):
-    email: str
-    password: Password
-
-
-class NewUser(Shape):
-    username: Name
-    email: Email
-    password: Password
-
-
-class UserChanges(TypedDict, total=False):
-    username: Name
-    email: Email
-    password: Password
-    bio: Text | None
-    image: Line | None
-
-
-class Login(Shape):
-    user: Credentials
-
-
-class Registration(Shape):
-    user: NewUser
-
-
-class UserUpdate(Shape):
-    user: UserChanges
-
-
-class Account(Shape):
-    email: str
-    token: str
-    username: str
-    bio: str | None
-    image: str | None
-
-
-class UserAnswer(Shape):
-    user: Account
-
-
-class Profile(Shape):
-    username: str
-    bio: str | None
-    image: str | None
-    following: bool
-
-
-class ProfileAnswer(Shape):
-    profile: Profile
+from Api.v1.Services.shapes import (
+    ArticleUpdate as ArticleUpdate,
+    CommentAnswer as CommentAnswer,
+    CommentList as CommentList,
+    CommentPost as CommentPost,
+    Line,
+    Login as Login,
+    Name,
+    Profile,
+    ProfileAnswer as ProfileAnswer,
+    Registration as Registration,
+    Shape,
+    TagList as TagList,
+    TagName,
+    Text,
+    UserAnswer as UserAnswer,
+    UserUpdate as UserUpdate,
+)
 
 
 class NewArticle(Shape):
     title: Line
     description: Text
     body: Text
-    tags: list[TagName] = Field(default=[], max_length=20)
-
-
-class ArticleChanges(TypedDict, total=False):
-    title: Line
-    description: Text
-    body: Text
+    tag_list: list[TagName] = Field(default=[], max_length=20, alias="tags")
 
 
 class ArticlePost(Shape):
     article: NewArticle
-
-
-class ArticleUpdate(Shape):
-    article: ArticleChanges
 
 
 class Summary(Shape):
@@ -128,31 +69,3 @@ class ArticleSearch(Page):
 class ArticleList(Shape):
     articles: list[Summary]
     next: str | None
-
-
-class NewComment(Shape):
-    body: Text
-
-
-class CommentPost(Shape):
-    comment: NewComment
-
-
-class CommentShape(Shape):
-    id: int
-    created_at: dt.datetime
-    updated_at: dt.datetime
-    body: str
-    author: Profile
-
-
-class CommentAnswer(Shape):
-    comment: CommentShape
-
-
-class CommentList(Shape):
-    comments: list[CommentShape]
-
-
-class TagList(Shape):
-    tags: list[str]

@@ -1,5 +1,6 @@
-from Api.v1.Services.shapes import ArticleAnswer
 from Models.writing import Article
+
+from ...Services.shapes import ArticleAnswer
 
 response_model = ArticleAnswer
 

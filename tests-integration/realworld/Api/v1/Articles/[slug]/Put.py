@@ -1,7 +1,8 @@
-from Api.v1.Services.shapes import ArticleAnswer, ArticleUpdate
 from Models.writing import Article
 from Services.writing import own_article, slug_of
 from treefold import Depends
+
+from ...Services.shapes import ArticleAnswer, ArticleUpdate
 
 response_model = ArticleAnswer
 

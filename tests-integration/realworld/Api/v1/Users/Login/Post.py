@@ -1,9 +1,10 @@
-from Api.v1.Services.shapes import Login, UserAnswer
 from Models.people import User
 from Services.accounts import Tokens
 from treefold import Unauthorized
 from treefold.auth import averify_password
 from treefold.middleware import RateLimit
+
+from ...Services.shapes import Login, UserAnswer
 
 middlewares = [RateLimit("60/min")]
 response_model = UserAnswer

@@ -1,9 +1,10 @@
 from typing import Annotated
 
-from Api.v2.Services.shapes import ArticleList, Page
 from Models.people import User
 from Models.writing import Article
 from treefold import Query
+
+from ...Services.shapes import ArticleList, Page
 
 response_model = ArticleList
 

@@ -1,6 +1,7 @@
-from Api.v1.Services.shapes import CommentList
 from Models.writing import Article, Comment
 from Services.accounts import Viewer
+
+from ....Services.shapes import CommentList
 
 response_model = CommentList
 

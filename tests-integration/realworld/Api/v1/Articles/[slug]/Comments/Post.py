@@ -1,6 +1,7 @@
-from Api.v1.Services.shapes import CommentAnswer, CommentPost
 from Models.people import User
 from Models.writing import Article, Comment
+
+from ....Services.shapes import CommentAnswer, CommentPost
 
 response_model = CommentAnswer
 status_code = 201

@@ -1,6 +1,7 @@
-from Api.v1.Services.shapes import ArticleAnswer
 from Models.people import User
 from Models.writing import Article
+
+from ....Services.shapes import ArticleAnswer
 
 response_model = ArticleAnswer
 

@@ -1,7 +1,8 @@
-from Api.v1.Services.shapes import ProfileAnswer
 from Models.people import User
 from Services.people import user_of_path
 from treefold import Depends
+
+from ....Services.shapes import ProfileAnswer
 
 response_model = ProfileAnswer
 

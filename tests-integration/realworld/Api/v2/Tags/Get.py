@@ -1,8 +1,0 @@
-from Api.v2.Services.shapes import TagList
-from Models.writing import Tag
-
-
-async def handler() -> TagList:
-    """List the tags of articles."""
-    tags = Tag.objects.filter(articles__isnull=False)
-    return TagList(tags=await tags.values_list("name", flat=True))
