@@ -97,3 +97,10 @@ def test_the_command_prints_the_installed_pages(fork_server: ForkServer, tmp_pat
     done = fork_server.run(["docs", "--json"], cwd=tmp_path, env=dict(os.environ))
     listed = json.loads(done.stdout)
     assert "models" in {page["name"] for page in listed}
+
+
+def test_a_shell_is_offered_the_pages(fork_server: ForkServer, tmp_path: Path) -> None:
+    typed = {"COMP_WORDS": "treefold docs mod", "COMP_CWORD": "2"}
+    environment = os.environ | typed | {"_TREEFOLD_COMPLETE": "complete_bash"}
+    done = fork_server.run([], cwd=tmp_path, env=environment)
+    assert done.stdout.split() == ["models"]

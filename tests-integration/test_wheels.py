@@ -449,13 +449,17 @@ def test_the_umbrella_carries_the_pages_in_at_most_300_kilobytes(
     assert json.loads(printed)["markdown"] in listed["guides/models.md"]
 
 
-def test_the_umbrella_alone_has_the_program_for_uvx(wheels: Path, tmp_path: Path) -> None:
-    said = uv(
-        *("tool", "run", "--constraints", wheels / "constraints.txt"),
-        *("--from", wheel_of(wheels, "treefold"), "treefold", "new", "shop"),
+def test_uvx_runs_the_program_of_the_umbrella_without_a_warning(
+    wheels: Path, tmp_path: Path
+) -> None:
+    done = attempt(
+        *(sys.executable, "-m", "uv", "tool", "run"),
+        *("--constraints", wheels / "constraints.txt", "--from", wheel_of(wheels, "treefold")),
+        *("treefold", "new", "shop"),
         cwd=tmp_path,
     )
-    assert said == "created: shop\nnext: cd shop && treefold dev\n"
+    assert (done.returncode, "warning" in done.stderr) == (0, False), done.stderr
+    assert done.stdout == "created: shop\nnext: cd shop && treefold dev\n"
     assert (tmp_path / "shop/Api/v1/Health/Get.py").exists()
 
 
@@ -578,3 +582,11 @@ def test_what_production_lacks_says_how_to_install_it(
     done = attempt(production.programs / "python", *words, cwd=production.folder)
     assert done.returncode == 1
     assert said in done.stderr.splitlines()[-1]
+
+
+def test_the_program_in_production_says_how_to_install_its_commands(
+    production: Production,
+) -> None:
+    done = attempt(production.programs / "treefold", "routes", cwd=production.folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "The commands of treefold need treefold-cli: pip install treefold-cli\n"

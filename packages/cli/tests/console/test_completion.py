@@ -10,6 +10,7 @@ import pytest
 
 Project = Callable[..., Path]
 Forked = Callable[..., "subprocess.CompletedProcess[str]"]
+Executable = Callable[..., "subprocess.CompletedProcess[str]"]
 Offered = Callable[[Path, str, str], list[str]]
 SCRIPTS = sysconfig.get_path("scripts")
 URLS = ["/v1/user", "/v1/user/{id}"]
@@ -58,6 +59,25 @@ def test_the_script_can_be_shown_instead(tmp_path: Path):
     script = in_bash("treefold --show-completion", home=tmp_path)
     assert "complete -o default -F _treefold_completion treefold" in script
     assert not (tmp_path / ".bashrc").exists()
+
+
+@pytest.mark.parametrize(
+    ("shell", "file", "begin"),
+    [
+        ("bash", ".bash_completions/treefold.sh", "_treefold_completion() {"),
+        ("zsh", ".zfunc/_treefold", "#compdef treefold"),
+        ("fish", ".config/fish/completions/treefold.fish", "complete --command treefold"),
+    ],
+)
+def test_each_shell_gets_the_script_that_the_variable_prints(
+    executable: Executable, tmp_path: Path, shell: str, file: str, begin: str
+):
+    here = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    assert executable("--install-completion", shell, cwd=tmp_path, **here).returncode == 0
+    script = (tmp_path / file).read_text().strip()
+    assert script.startswith(begin)
+    printed = executable(cwd=tmp_path, _TREEFOLD_COMPLETE=f"source_{shell}")
+    assert (printed.returncode, printed.stdout.strip()) == (0, script)
 
 
 @pytest.fixture
