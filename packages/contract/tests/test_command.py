@@ -164,3 +164,14 @@ def test_sunsets_are_judged_on_the_day_that_is_given(
 
 def test_the_version_is_that_of_the_package(command: Command) -> None:
     assert command("--version").stdout == f"{__version__}\n"
+
+
+def test_a_log_of_usage_makes_notes_of_what_no_caller_sent(command: Command) -> None:
+    record = '{"from":"2026-11-01T08","to":"2026-11-01T09","routes":[["GET /v1/x",1,[],[]]]}'
+    log = f"[INFO] usage {record}\n"
+    done = command("diff", "old.lock", "new.lock", "--used", "-", text=log)
+    assert done.returncode == 1  # security is weaker
+    assert done.stdout.splitlines()[0] == "1 change that weakens security, 2 notes"
+    done = command("diff", "old.lock", "new.lock", "--used", "-", text="no usage\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: No line of the log is one of usage")

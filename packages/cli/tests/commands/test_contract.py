@@ -323,3 +323,24 @@ def test_check_strict_reports_a_stale_lock(shop: Callable[..., Path], treefold: 
 
     assert (code, "run 'treefold contract lock'" in out) == (1, True)
     assert treefold("check")[0] == 0
+
+
+def test_what_no_caller_sent_is_a_note(shop: Callable[..., Path], treefold: Treefold) -> None:
+    root = shop()
+    treefold("contract", "lock")
+    revision = commit(root)
+    text = (root / "routes.lock").read_text()
+    (root / "routes.lock").write_text(text.replace("GET /v1/user/{", "GET /v1/person/{"))
+    log = root / "service.log"
+    start = '[INFO] usage {"from":"2026-11-01T08","to":"2026-11-01T09","routes":[["GET '
+    log.write_text(f'{start}/v1/other",1,[["a",1]],[]]]}}\n')
+
+    code, out, _ = treefold("contract", "diff", revision, "--used", str(log))
+    assert (code, out.split("\n")[0]) == (0, "1 note")
+    log.write_text(f'{start}/v1/user/{{id}}",1,[["a",1]],[]]]}}\n')
+    code, out, _ = treefold("contract", "diff", revision, "--used", str(log))
+    assert (code, out.split("\n")[0]) == (1, "1 breaking change")
+    log.write_text("nothing\n")
+    code, _, errors = treefold("contract", "diff", revision, "--used", str(log))
+    assert code == 1
+    assert errors.startswith("Error: No line of the log is one of usage")

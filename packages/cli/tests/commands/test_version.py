@@ -242,3 +242,48 @@ def test_stages_are_listed_with_versions_and_routes(forked: Executable, root: Pa
     records = json.loads(forked("routes", "--json", cwd=root).stdout)
     assert {each.get("sunset") for each in records if each["version"] == "v1"} == {"2027-06-30"}
     assert {each["status"] for each in records if each["version"] == "v2"} == {"draft"}
+
+
+LOG = """[INFO] GET /v1/health 200 - 1ms id=1
+[INFO] usage {"from":"2026-11-01T08:00:00Z","to":"2026-11-01T09:00:00Z","routes":[CALLED]}
+"""
+CALLED = '["GET /v1/user/{id}",12,[["a",5],["b",3],["c",1],["d",1],["e",1],["f",1]],[["page",2]]]'
+
+
+def test_usage_lists_every_route_of_a_version(forked: Executable, root: Path):
+    (root / "service.log").write_text(LOG.replace("CALLED", CALLED))
+    done = forked("version", "usage", "1", "--log", "service.log", cwd=root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "v1, from 2026-11-01T08:00:00Z to 2026-11-01T09:00:00Z",
+        "WEBSOCKET /v1/chat  not called",
+        "GET /v1/health      not called",
+        "GET /v1/user/{id}   12 requests, last until 2026-11-01T09:00:00Z",
+        "         5  a",
+        "         3  b",
+        "         1  c",
+        "         1  d",
+        "         1  e",
+        "         1  other",
+    ]
+    done = forked("version", "usage", "v1", "--log", "service.log", "--json", cwd=root)
+    record = json.loads(done.stdout)
+    assert record["version"] == "v1"
+    assert [each["count"] for each in record["routes"]] == [0, 0, 12]
+    assert record["routes"][2]["query"] == {"page": 2}
+    assert record["routes"][0]["last"] is None
+
+
+def test_usage_without_lines_of_usage_says_what_to_set(forked: Executable, root: Path):
+    (root / "service.log").write_text("[INFO] GET /v1/health 200 - 1ms id=1\n")
+    done = forked("version", "usage", "1", "--log", "service.log", cwd=root)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: No line of the log is one of usage; set usage = true")
+    done = forked("version", "usage", "7", "--log", "service.log", cwd=root)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "Error: No version '7' has routes; there is v1\n",
+    )
+    done = forked("version", "usage", "1", "--log", "no.log", cwd=root)
+    assert done.returncode == 1
+    assert "no.log" in done.stderr

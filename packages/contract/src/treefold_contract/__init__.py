@@ -67,6 +67,12 @@ from treefold_contract._report.reports import (
     format_json as format_json,
     format_text as format_text,
 )
+from treefold_contract._report.usage import (
+    RouteUsage as RouteUsage,
+    Usage as Usage,
+    apply_usage as apply_usage,
+    read_usage as read_usage,
+)
 from treefold_contract._rules.findings import Finding as Finding
 from treefold_contract._rules.lock_diff import diff_locks as diff_locks
 from treefold_contract._rules.rule_table import (

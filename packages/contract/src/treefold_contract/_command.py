@@ -23,6 +23,7 @@ from treefold_contract._clients.client_files import (
 from treefold_contract._errors import LockError
 from treefold_contract._report.accepted import apply_accepted, read_accepted, write_acceptance
 from treefold_contract._report.reports import format_json, format_text
+from treefold_contract._report.usage import apply_usage, read_usage
 from treefold_contract._rules.findings import Finding
 from treefold_contract._rules.lock_diff import diff_locks
 from treefold_contract._rules.rule_table import GRAVITY
@@ -54,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_locks(diff)
     diff.add_argument("--format", choices=("text", "json"), default="text")
     diff.add_argument("--all", action="store_true", help="show all findings, not ten lines")
+    diff.add_argument("--used", help="a log with lines of usage: what no caller sent is a note")
     diff.add_argument("--fail-on", choices=("breaking", "warning", "source"), default="breaking")
     accept = commands.add_parser("accept", help="accept a finding, with a reason")
     add_locks(accept)
@@ -97,7 +99,10 @@ def run_diff(options: argparse.Namespace) -> int:
     """Print what changed; return 1 if something fails."""
     path = Path(options.accepted)
     accepted = read_accepted(path.read_text(encoding="utf-8")) if path.exists() else []
-    findings, stale = apply_accepted(find_all(options), accepted)
+    found = find_all(options)
+    if options.used:
+        found = apply_usage(found, read_usage(read_file(options.used).splitlines()))
+    findings, stale = apply_accepted(found, accepted)
     if options.format == "json":
         print(format_json(findings, stale))
     else:

@@ -32,6 +32,7 @@ from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.route_plans import plan_routes
 from treefold_http._requests.log_payload import log_connection, read_small_unread_body
 from treefold_http._requests.request import Request
+from treefold_http._requests.usage import Usage
 from treefold_http._responses.coercion import PLAIN, is_plain_pair, to_response
 from treefold_http._responses.response import (
     JSON_TYPE,
@@ -103,6 +104,7 @@ class Application:
         role: `serve`, `worker`, `command` or `test`: hooks and extensions read where they run.
         installed: the extensions of installed distributions, once they are looked up.
         probes: the plans of the health probes, by path.
+        usage: the counts of the setting `usage`; None without it, and before the boot.
         has_own_server: served by `treefold serve` or `dev`, which apply the settings `[serve]`.
         state: attributes of your own; the lifespan copies them into the state of every request.
         overrides: dependency or provider to replacement, for tests.
@@ -148,6 +150,7 @@ class Application:
         self._names: NameSpace | None = None
         self._is_tested = False
         self._project: LoadedProject | None = None
+        self.usage: Usage | None = None
         self.probes: Mapping[bytes, Plan] = {}
         set_latest_application(self)
 
@@ -231,6 +234,8 @@ class Application:
 
     def _boot_project(self) -> None:
         self.threads.limit = self.settings.worker_threads
+        if self.settings.usage and self.usage is None:
+            self.usage = Usage()
         configure(
             log_format=self.settings.log_format,
             level=self.settings.log_level,

@@ -26,6 +26,7 @@ FULL: dict[str, Any] = {
     "log_format": "json",
     "log_level": "DEBUG",
     "sensitive_words": ("plate", "kundennummer"),
+    "usage": True,
     "response_model": True,
     "max_body": 5,
     "limit_concurrency": 7,
@@ -62,6 +63,7 @@ auto_options = true
 log_format = "json"
 log_level = "DEBUG"
 sensitive_words = ["plate", "kundennummer"]
+usage = true
 response_model = true
 max_body = 5
 limit_concurrency = 7
@@ -125,6 +127,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "log_format": "text",
         "log_level": "INFO",
         "sensitive_words": (),
+        "usage": False,
         "response_model": False,
         "max_body": 1024 * 1024,
         "limit_concurrency": 1000,
@@ -185,6 +188,7 @@ def test_every_setting_is_read_from_the_environment(
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "DEBUG",
         "SENSITIVE_WORDS": "plate, kundennummer",
+        "USAGE": "true",
         "RESPONSE_MODEL": "true",
         "MAX_BODY": "5",
         "LIMIT_CONCURRENCY": "7",

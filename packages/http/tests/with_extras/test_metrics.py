@@ -188,3 +188,46 @@ def test_a_process_that_gets_the_number_of_a_former_one_begins_at_nothing(tmp_pa
     line = re.compile(r"^(?:http_requests_in_progress|websockets_open) (.*)$", re.MULTILINE)
     assert sorted(line.findall(before)) == ["2.0", "3.0"]
     assert sorted(line.findall(after)) == ["0.0", "0.0"]
+
+
+def usage_of(name: str, caller: str) -> float:
+    labels = {"method": "GET", "route": f"/v1/{name}", "caller": caller}
+    return REGISTRY.get_sample_value("treefold_usage_requests_total", labels) or 0.0
+
+
+def test_usage_is_counted_by_caller_and_query_name(project: Project, ask: Ask) -> None:
+    files = tree("UsageOn") | {
+        "treefold.toml": "usage = true",
+        "Api/v1/UsageOn/Get.py": "def handler(page: int = 1):\n    return page\n",
+    }
+    app = project(files)
+    agent = [("user-agent", "shelf/1 x")]
+    for target in ("/v1/usageon", "/v1/usageon?page=2"):
+        ask(app, "GET", target, headers=agent)
+    page = ask(app, "GET", "/metrics").body.decode()
+    assert usage_of("usageon", "shelf/1 127.0.0.0/24") == 2
+    name = 'treefold_usage_query_total{method="GET",name="page",route="/v1/usageon"} 1.0'
+    assert name in page
+    ask(app, "GET", "/v1/usageon", headers=agent)
+    ask(app, "GET", "/metrics")
+    assert usage_of("usageon", "shelf/1 127.0.0.0/24") == 3
+    assert app.usage is not None
+    app.usage.write_line()  # the hour is over, the metrics go on
+    ask(app, "GET", "/v1/usageon", headers=agent)
+    ask(app, "GET", "/metrics")
+    assert usage_of("usageon", "shelf/1 127.0.0.0/24") == 4
+
+
+def test_callers_beyond_the_bound_are_others(
+    project: Project, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treefold_http.middleware._metrics.MAX_CALLERS", 0)
+    files = tree("UsageFull") | {
+        "treefold.toml": "usage = true",
+        "Api/v1/UsageFull/Get.py": "def handler():\n    return 1\n",
+    }
+    app = project(files)
+    for number in range(5):
+        ask(app, "GET", "/v1/usagefull", headers=[("user-agent", f"shelf/{number}")])
+    ask(app, "GET", "/metrics")
+    assert usage_of("usagefull", "other") == 5

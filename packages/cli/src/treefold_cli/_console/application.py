@@ -21,7 +21,7 @@ from treefold_cli._console.version import format_version_line
 COMMANDS = (
     *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor", "test"),
     *("typecheck", "shell", "docs", "version create", "version list", "version diff"),
-    *("version flatten", "version relative", "version delete"),
+    *("version flatten", "version relative", "version delete", "version usage"),
     "client",
     *("contract lock", "contract check", "contract diff", "contract accept", "contract show"),
 )
@@ -32,7 +32,7 @@ COMMANDS = (
 """
 
 _GROUPS = {
-    "version": "Create, compare, flatten and delete versions of the API.",
+    "version": "Create, compare, flatten and delete versions of the API, and see who calls them.",
     "contract": "Write, check and compare the lock of the API.",
 }
 _PASS_ON = frozenset({"test", "typecheck"})

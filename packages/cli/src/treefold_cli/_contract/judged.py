@@ -12,7 +12,7 @@ from treefold_cli._contract.lock_file import ACCEPTED
 from treefold_router import RouterError, RouteTable
 
 if TYPE_CHECKING:
-    from treefold_contract import Acceptance, Finding, Lock, Verdict
+    from treefold_contract import Acceptance, Finding, Lock, Usage, Verdict
 
 _HANDLER = re.compile(r"^(?:async +)?def +handler\b|^handler\b")
 
@@ -25,21 +25,33 @@ class Judged:
     stale: "list[Acceptance]"
 
 
-def judge_locks(app_dir: str, old: "Lock", new: "Lock") -> Judged:
+def judge_locks(app_dir: str, old: "Lock", new: "Lock", usage: "Usage | None" = None) -> Judged:
     """Return what changed from one lock to another.
+
+    Args:
+        usage: what callers sent; what none of them sent is a note.
 
     Raises:
         CommandError: the settings or the file of accepted findings cannot be read, or the locks
             were written by different rules.
     """
-    from treefold_contract import LockError, apply_accepted, diff_locks, read_accepted
+    from treefold_contract import (
+        LockError,
+        apply_accepted,
+        apply_usage,
+        diff_locks,
+        read_accepted,
+    )
 
     settings = load_contract_settings(app_dir)
     path = Path(app_dir, ACCEPTED)
     with translate_to_command_error(LockError, OSError, UnicodeDecodeError):
         accepted = read_accepted(path.read_text(encoding="utf-8")) if path.is_file() else []
         found = diff_locks(old, new, min_notice_days=settings.min_notice_days)
-    findings, stale = apply_accepted(_change_severity(found, settings.severity), accepted)
+    found = _change_severity(found, settings.severity)
+    if usage is not None:
+        found = apply_usage(found, usage)
+    findings, stale = apply_accepted(found, accepted)
     return Judged(findings, stale)
 
 

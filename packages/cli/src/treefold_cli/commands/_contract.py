@@ -44,6 +44,7 @@ from treefold_cli._contract.lock_file import (
     require_lock,
 )
 from treefold_cli._contract.revisions import read_revision
+from treefold_cli._contract.usage_log import read_usage_log
 
 if TYPE_CHECKING:
     from treefold_contract import Finding, Lock
@@ -135,6 +136,9 @@ def diff(
         str, make_choice("--fail-on", FAIL_ON, "The least verdict of exit code 1.")
     ] = "breaking",
     shows_all: Annotated[bool, make_flag("--all", "Show all findings, not ten lines.")] = False,
+    used: Annotated[
+        str, make_option("--used", "LOG", "A log with usage: what no caller sent is a note.")
+    ] = "",
     app_dir: AppDir = ".",
 ) -> int:
     """Show what changed for clients, since a revision or between two versions.
@@ -149,7 +153,10 @@ def diff(
     if pair is None:
         print_line(f"{old} has no {LOCK}: this is the first")
         return OK
-    judged = judge_locks(app_dir, *pair)
+    usage = read_usage_log(used) if used else None
+    if usage is not None and new:
+        usage = usage.move_version(old, new)
+    judged = judge_locks(app_dir, *pair, usage)
     _print_block(_format(judged, form, app_dir, shows_all=shows_all))
     return FAILURE if _fails(judged.findings, least) else OK
 

@@ -6,7 +6,7 @@ files of each version.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,9 @@ from treefold_cli._console.options import AppDir, AsJson, make_argument, make_fl
 from treefold_cli._console.output import format_count, print_error, print_line, print_marked_line
 from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import require_api_folder
+from treefold_cli._console.route_lines import sort_by_url
 from treefold_cli._console.version_stages import format_stage, make_stage_record
+from treefold_cli._contract.usage_log import read_usage_log
 from treefold_router import RouterError, RouteTable, version_number
 
 if TYPE_CHECKING:
@@ -240,6 +242,66 @@ def diff(
     if found.is_empty:
         print_line(f"{old} and {new} have the same routes and services")
     return OK
+
+
+def usage(
+    number: Annotated[str, make_argument("N", "The version.", complete_versions)],
+    log: Annotated[
+        str, make_option("--log", "FILE", "The log of the service; else standard input.")
+    ] = "-",
+    as_json: AsJson = False,
+    app_dir: AppDir = ".",
+) -> int:
+    """List who still calls a version: each route with its requests, its last hour and callers.
+
+    The log is that of a service with the setting usage. Routes without a call are listed too.
+    """
+    api = require_api_folder(app_dir)
+    with translate_to_command_error(RouterError):
+        table = RouteTable.scan(api)
+    name = number if number in table.versions else f"v{number}"
+    if name not in table.versions:
+        known = ", ".join(table.versions) or "none"
+        raise CommandError(f"No version {number!r} has routes; there is {known}", code=MISUSE)
+    found = read_usage_log(log)
+    titles = [f"{r.method} {r.template}" for r in sort_by_url(table.routes) if r.version == name]
+    called = [(title, found.find_route(title)) for title in titles]
+    if as_json:
+        routes = [
+            {
+                "route": title,
+                "count": each.count if each else 0,
+                "last": each.last if each else None,
+                "callers": each.callers if each else {},
+                "query": each.query if each else {},
+            }
+            for title, each in called
+        ]
+        record = {"version": name, "from": found.since, "to": found.until, "routes": routes}
+        print_line(json.dumps(record))
+        return OK
+    print_line(f"{name}, from {found.since} to {found.until}")
+    width = max(map(len, titles))
+    for title, each in called:
+        if each is None:
+            print_line(f"{title:{width}}  not called")
+            continue
+        count = format_count(each.count, "request")
+        print_line(f"{title:{width}}  {count}, last until {each.last}")
+        for caller, count in _list_callers(each.callers):
+            print_line(f"  {count:8}  {caller}")
+    return OK
+
+
+_SHOWN_CALLERS = 5
+
+
+def _list_callers(callers: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield the callers with the most requests, and the sum of the others."""
+    ordered = sorted(callers.items(), key=lambda pair: (pair[0] == "other", -pair[1], pair[0]))
+    yield from ordered[:_SHOWN_CALLERS]
+    if rest := ordered[_SHOWN_CALLERS:]:
+        yield "other", sum(count for _, count in rest)
 
 
 def _make_plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:

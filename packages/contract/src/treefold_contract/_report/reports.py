@@ -62,10 +62,13 @@ def summarize(findings: Sequence[Finding]) -> str:
     """Return one line with the number of findings by verdict."""
     if not findings:
         return "The contract did not change"
-    counts = Counter(finding.verdict for finding in findings if not finding.accepted)
+    rest = [finding for finding in findings if not finding.is_unused]
+    counts = Counter(finding.verdict for finding in rest if not finding.accepted)
     parts = [f"{counts[each]} {WORDS[each][counts[each] > 1]}" for each in GRAVITY if counts[each]]
-    if accepted := sum(bool(finding.accepted) for finding in findings):
+    if accepted := sum(bool(finding.accepted) for finding in rest):
         parts.append(f"{accepted} accepted")
+    if unused := len(findings) - len(rest):
+        parts.append(f"{unused} {'note' if unused == 1 else 'notes'}")
     return ", ".join(parts)
 
 
@@ -74,6 +77,8 @@ def finding_lines(finding: Finding, name: str, files: Mapping[str, str]) -> list
     others = [f"{len(finding.places)} places"] if len(finding.places) > 1 else []
     reach = ", ".join([*others, *finding.versions])
     verdict = "accepted" if finding.accepted else finding.verdict
+    if finding.is_unused:
+        verdict, reach = "note", ", ".join(filter(None, (reach, "no caller sent this")))
     first = f"{verdict} {finding.rule}: {finding.place}" + (f" ({reach})" if reach else "")
     if finding.accepted or finding.verdict == "compatible":
         return [first]

@@ -34,6 +34,7 @@ class Finding:
         advice: what to do instead.
         cause: what it is accepted by: the type, or the place without its version.
         accepted: the reason for which it was accepted; empty if it was not.
+        is_unused: True if no caller sent what it is about; it is compatible then.
     """
 
     rule: str
@@ -49,6 +50,7 @@ class Finding:
     advice: str
     cause: str
     accepted: str = ""
+    is_unused: bool = False
 
     @property
     def fingerprint(self) -> str:

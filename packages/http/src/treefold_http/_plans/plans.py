@@ -134,7 +134,7 @@ def compose_route_plan(
     plan = Plan(
         route=route,
         contract=contract,
-        run=_wrap_endpoint(app, route, entries, run, module.status_code, outermost),
+        run=_wrap_endpoint(app, route, entries, run, module.status_code, outermost, contract),
         inner=run,
         early=early,
         has_cache=has_cache(route, chosen),
@@ -195,7 +195,8 @@ def rewrap_plan_in_middleware(
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _build_and_configure_layers(plan.route, chosen, plan.contract, plan.early)
-    run = _wrap_endpoint(app, plan.route, entries, plan.inner, module.status_code, outermost)
+    status, contract = module.status_code, plan.contract
+    run = _wrap_endpoint(app, plan.route, entries, plan.inner, status, outermost, contract)
     rewrapped = replace(plan, run=run, is_layered=has_project_middleware(entries))
     return _let_late_chain_replace_itself(rewrapped)
 
@@ -268,12 +269,15 @@ def _wrap_endpoint(
     run: Callable[[Any], Any],
     status: int | None,
     outermost: Sequence[OutermostLayer],
+    contract: Contract = OPAQUE,
 ) -> Callable[[Any], Any]:
     """Return the endpoint of a route, which has no middleware yet, with its middleware.
 
     That of requests is composed at the first one: of the routes that a boot or a save plans, few
     are asked soon.
     """
+    if app.usage is not None:
+        outermost = [*outermost, app.usage.get_route(route, _list_query_names(contract))]
     if route.method == WEBSOCKET:
         chain = compose_socket_chain(entries, run)
         for layer in outermost:
@@ -290,6 +294,11 @@ def wrap_in_outermost(chain: Endpoint, outermost: Sequence[OutermostLayer]) -> E
     for layer in outermost:
         chain = layer.wrap_endpoint(chain)
     return chain
+
+
+def _list_query_names(contract: Contract) -> list[str]:
+    found = [sent for sent in contract.inputs if sent.place == "query"]
+    return [each.name for sent in found for each in sent.members or (sent,)]
 
 
 def _let_late_chain_replace_itself(plan: Plan) -> Plan:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from treefold_http._plans.installed import Installed
     from treefold_http._plans.mounts import Mounts
     from treefold_http._requests.request import Request
+    from treefold_http._requests.usage import Usage
     from treefold_http._responses.response import Response
 
 
@@ -24,11 +25,13 @@ class ProjectRuntime(Runtime, Protocol):
         injection: compiles handlers and dependencies.
         mounts: the mounts outside the versions.
         providers: the registry of `providers.py` and `app.provide`.
+        usage: the counts of the setting `usage`; None without it.
     """
 
     injection: Injection
     mounts: Mounts
     providers: Providers
+    usage: Usage | None
 
     @property
     def installed(self) -> Installed:

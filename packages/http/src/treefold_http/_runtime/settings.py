@@ -97,6 +97,8 @@ class Settings:
         log_format: `text` or `json`.
         log_level: the least level that is written, such as `INFO`.
         sensitive_words: words of keys whose values the log masks too, such as `kundennummer`.
+        usage: count the callers and query names of every route: a line of the log each hour, for
+            `treefold version usage`, and metrics where `Metrics` is.
         response_model: hold every handler to its return annotation, where that can be checked; a
             handler module may say `response_model = False`.
         max_body: the most bytes of a request body, except that a multipart form may have 32 MiB; a
@@ -142,6 +144,7 @@ class Settings:
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
     sensitive_words: tuple[str, ...] = ()
+    usage: bool = False
     response_model: bool = False
     max_body: int = 1024 * 1024
     limit_concurrency: int = 1000

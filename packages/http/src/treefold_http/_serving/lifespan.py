@@ -185,6 +185,8 @@ class Lifespan:
         # after the hooks, which run in these threads if they are plain functions
         self.app.threads.shutdown()
         release_disk_threads()
+        if self.app.usage is not None:
+            self.app.usage.write_line()
         flush()
 
     async def _run_startup(self) -> None:

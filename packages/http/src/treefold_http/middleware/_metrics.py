@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._chains.middleware_chain import call_with_end_callback
+from treefold_http._requests.usage import MAX_CALLERS, OTHER, Counts, Usage
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._wire.addresses import Networks, parse_address, read_client_host
@@ -23,6 +24,7 @@ from treefold_http.middleware._relayed import is_from_untrusted_proxy, warn_of_u
 from treefold_router import METHODS
 
 if TYPE_CHECKING:
+    from treefold_http._plans.runtime import ProjectRuntime
     from treefold_http._requests.request import Request
     from treefold_http._responses.endpoints import CallNext
     from treefold_http._websockets.websocket import WebSocket
@@ -40,8 +42,10 @@ class Metrics:
 
     `http_requests_total` by method, route and status; `http_request_duration_seconds` by method and
     route, until the last byte was sent; `http_requests_in_progress`; `websockets_total` by route
-    and outcome; `websockets_open`. All of the library's default registry is served, those of the
-    project included. With `PROMETHEUS_MULTIPROC_DIR` set, the workers of a server add up.
+    and outcome; `websockets_open`. With the setting `usage`, `treefold_usage_requests_total` by
+    method, route and caller, and `treefold_usage_query_total` by method, route and query name. All
+    of the library's default registry is served, those of the project included. With
+    `PROMETHEUS_MULTIPROC_DIR` set, the workers of a server add up.
 
     Args:
         path: where they are read, such as `/metrics`; None serves them nowhere.
@@ -73,6 +77,13 @@ class Metrics:
         self.allowed = Networks(allowed, of="Metrics")
         self._library = _import_prometheus()
         self._families = _find_or_make_families(buckets)
+        self._usage: Usage | None = None
+
+    def prepare(self, app: ProjectRuntime, extensions: Sequence[Any]) -> None:
+        """Take the counts of the setting `usage`."""
+        if app.usage is not None:
+            self._usage = app.usage
+            self._families.watch_usage(app.usage)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the layer of a route, with its labels."""
@@ -98,6 +109,8 @@ class Metrics:
 
     def render(self) -> Response:
         """Return the metrics as Prometheus reads them."""
+        if self._usage is not None:
+            self._usage.send_report()
         library = self._library
         registry = library.REGISTRY
         if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
@@ -172,8 +185,35 @@ class _Families:
         about = "Handshakes that were answered."
         self.sockets = library.Counter("websockets", about, ["route", "outcome"])
         self.sockets_open = library.Gauge("websockets_open", "Sockets that are served.", **alive)
+        self.usage: Any = None
+        self._callers: set[tuple[str, str, str]] = set()
+        self.usage_query: Any = None
+        self._library = library
         for gauge in (self.running, self.sockets_open):
             gauge.set(0)  # the file may be that of a former process with the same number
+
+    def watch_usage(self, usage: Usage) -> None:
+        """Add what an application counts to two more metrics, which others do not have."""
+        if self.usage is None:
+            labels = ["method", "route"]
+            counter = self._library.Counter
+            about = "Requests of each caller."
+            self.usage = counter("treefold_usage_requests", about, [*labels, "caller"])
+            about = "Requests that have a declared query name."
+            self.usage_query = counter("treefold_usage_query", about, [*labels, "name"])
+        usage.watch(self._add_usage)
+
+    def _add_usage(self, route: Route, callers: Counts, query: Counts) -> None:
+        labels = route.method, route.template
+        for caller, count in callers.items():
+            # a child stays for ever: those of callers must not grow with the hours
+            if len(self._callers) >= MAX_CALLERS and (*labels, caller) not in self._callers:
+                caller = OTHER
+            else:
+                self._callers.add((*labels, caller))
+            self.usage.labels(*labels, caller).inc(count)
+        for name, count in query.items():
+            self.usage_query.labels(*labels, name).inc(count)
 
 
 def _remove_gauges_of_ended_processes(folder: Path) -> None:
