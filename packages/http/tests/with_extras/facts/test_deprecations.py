@@ -10,8 +10,14 @@ GET = "def handler() -> dict[str, int]: ...\n"
 
 
 def read_lines(text: str) -> dict[str, list[str]]:
-    blocks = [block.split("\n") for block in text.split("\n\n")]
-    return {block[0]: [" ".join(line.split()) for line in block[1:]] for block in blocks}
+    blocks: dict[str, list[str]] = {}
+    block: list[str] = []
+    for line in filter(None, text.split("\n")):
+        if line.startswith(" "):
+            block.append(" ".join(line.split()))
+        else:
+            block = blocks[line] = []
+    return blocks
 
 
 def test_versions_have_their_days(lock: Lock) -> None:
