@@ -86,14 +86,27 @@ class SuccessorLayer:
         """Return the chain of a route with the fields on its answers."""
         build_fields, own_path, known = self.build_fields, self.own_path, self.known
 
-        def run(request: Request) -> Awaitable[Any]:
-            is_known = own_path is not None and request.scope.get("raw_path") == own_path
+        def run_static(request: Request) -> Awaitable[Any]:
+            is_known = request.scope.get("raw_path") == own_path
             fields = known if is_known else build_fields(request)
             added = request.answer_fields
             request.answer_fields = fields if added is None else added + fields
             return endpoint(request)
 
-        return run
+        fixed, prefix, start = self.fields, self.prefix, self.successor
+
+        # the lines of `build_fields` once more, since its call takes as long as what it does
+        def run(request: Request) -> Awaitable[Any]:
+            before, _, path = (request.scope.get("raw_path") or b"").partition(prefix)
+            if before or not path or _CLOSING in path:
+                fields = build_fields(request)
+            else:
+                fields = [*fixed, (LINK, b"".join((start, path, _AFTER)))]
+            added = request.answer_fields
+            request.answer_fields = fields if added is None else added + fields
+            return endpoint(request)
+
+        return run if own_path is None else run_static
 
     def wrap_socket(self, endpoint: SocketEndpoint) -> SocketEndpoint:
         """Return the chain of a socket with the fields on its handshakes."""
