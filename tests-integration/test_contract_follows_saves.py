@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from treefold import Application
 from treefold_cli._contract.clients import ClientTarget
@@ -67,6 +72,68 @@ def test_a_save_writes_the_lock_and_the_client(tmp_path: Path) -> None:
     assert "query   page int = 2\n" in project.read("routes.lock")
     assert "  mail    str | null\n" in project.read("routes.lock")
     assert "mail: string | null" in project.read("web/api/client.d.ts")
+
+
+SLOW = """
+import asyncio
+
+async def handler(page: int = {page}) -> list[int]:
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return [page]
+"""
+
+
+class NotingThreads(ThreadPoolExecutor):
+    """Threads that note what they begin, and how often they let the event loop run."""
+
+    def __init__(self, notes: list[str]) -> None:
+        super().__init__(1)
+        self.notes = notes
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.notes.append(f"lock in turns of at most 1 ms: {sys.getswitchinterval() <= 0.001}")
+        return super().submit(fn, *args, **kwargs)
+
+
+async def ask(app: Application, path: str) -> list[dict[str, Any]]:
+    """Send a request to an application; return the messages of its answer."""
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode()}
+    scope |= {"query_string": b"", "headers": [(b"host", b"localhost")], "http_version": "1.1"}
+    scope |= {"scheme": "http", "root_path": "", "client": ("127.0.0.1", 1), "server": None}
+    await app({**scope, "asgi": {"version": "3.0"}}, receive, send)
+    return sent
+
+
+def test_a_saved_route_is_served_before_its_lock_is_made(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    follower = project.follow()
+    follower.write()
+    project.save_and_reload("Api/v1/Slow/Get.py", SLOW.format(page=7))
+    notes: list[str] = []
+    interval = sys.getswitchinterval()
+
+    async def serve() -> None:
+        asyncio.get_running_loop().set_default_executor(NotingThreads(notes))
+        await follower.report_after_reload(["Api/v1/Slow/Get.py"])
+        _, body = await ask(project.app, "/v1/slow")
+        notes.append(f"served {body['body'].decode()}")
+        assert follower._running is not None
+        await follower._running
+
+    asyncio.run(asyncio.wait_for(serve(), 30))
+
+    assert "page int = 7" in project.read("routes.lock")
+    assert notes == ["served [7]", "lock in turns of at most 1 ms: True"]
+    assert sys.getswitchinterval() == interval
 
 
 def test_a_save_that_clients_do_not_notice_writes_nothing(tmp_path: Path) -> None:

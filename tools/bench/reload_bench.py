@@ -1,8 +1,8 @@
 """Milliseconds from a change of the tree to its answer, by its size, and the memory of reloads.
 
-`python tools/bench/reload_bench.py [ROUTES ...]` runs `treefold dev` over trees of 10 to 5,000
-routes with six middlewares and a model. A service, a provider and a model reach one route;
-`Middleware/` reaches all of them.
+`python tools/bench/reload_bench.py [--contract] [ROUTES ...]` runs `treefold dev` over trees of 10
+to 5,000 routes with six middlewares and a model. A service, a provider and a model reach one route;
+`Middleware/` reaches all of them. With `--contract`, a lock and a client follow the saves.
 """
 
 import http.client
@@ -100,11 +100,15 @@ def list_rows(
     yield "a renamed folder", rename, lambda n: ask(f"/v1/moved{n}/s0/5") == (200, [5, 0])
 
 
-def measure(routes: int) -> None:
+def measure(routes: int, *, has_contract: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         make_tree(root, routes)
         command = [sys.executable, "-m", "treefold", "dev", "--port", "0"]
+        if has_contract:
+            with (root / "treefold.toml").open("a") as settings:
+                settings.write("[contract]\nauto = true\n")
+            command += ["--client", "ts:web/api"]
         with subprocess.Popen(
             command, cwd=name, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         ) as process:
@@ -143,5 +147,6 @@ def measure(routes: int) -> None:
 
 
 if __name__ == "__main__":
-    for count in map(int, sys.argv[1:] or BARS):
-        measure(count)
+    numbers = [each for each in sys.argv[1:] if each != "--contract"]
+    for count in map(int, numbers or BARS):
+        measure(count, has_contract="--contract" in sys.argv)

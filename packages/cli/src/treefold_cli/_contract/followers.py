@@ -1,12 +1,14 @@
 """The lock and the clients of a project that is developed: written again after each reload.
 
-The facts are made in a thread, beside the requests; saves that come meanwhile are written together.
-Nothing is written while a file is broken.
+The facts are made in a thread, after the requests that wait for the save and beside later ones.
+Saves that come meanwhile are written together. Nothing is written while a file is broken.
 """
 
 import asyncio
 import os
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 
 from treefold_cli._console.replace_file import replace_file
 from treefold_cli._contract.clients import ClientTarget
@@ -17,6 +19,12 @@ from treefold_http.contract import LockBuilder, ProjectLock, UnreadableProject
 from treefold_logging import get_logger
 
 _log = get_logger("dev")
+
+_HEAD_START = 0.01
+"""Seconds that requests have after a reload before the facts are made: they are answered in one."""
+
+_SWITCH_INTERVAL = 0.0005
+"""Seconds after which the thread lets the event loop run: by default 5 ms for each of its turns."""
 
 
 class ContractFollower:
@@ -46,8 +54,10 @@ class ContractFollower:
 
     async def _write_until_current(self) -> None:
         while self._is_stale:
+            await asyncio.sleep(_HEAD_START)
             self._is_stale = False
-            await asyncio.to_thread(self.write)
+            with _switch_threads_often():
+                await asyncio.to_thread(self.write)
 
     def write(self) -> None:
         """Write the files whose bytes differ, and log their names and errors."""
@@ -77,3 +87,13 @@ class ContractFollower:
                 target.folder, target.build_files(made.lock, made.words)
             )
         ]
+
+
+@contextmanager
+def _switch_threads_often() -> Generator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
