@@ -117,7 +117,7 @@ def insert_instances(
         for row in rows:
             check_related_databases(row, alias, meta.columns)
     # the names of all attributes of all rows in one call: a step for each row would be felt
-    names: set[str] = set().union(*map(attrgetter("__dict__"), rows))
+    names = set[str]().union(*map(attrgetter("__dict__"), rows))
     are_new = _STATE.isdisjoint(names) and all(kind._alias == alias for kind in kinds)
     if not are_new:
         yield from _load_missing_values(rows, alias, meta.columns)
