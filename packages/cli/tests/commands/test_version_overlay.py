@@ -280,3 +280,24 @@ def test_a_copy_of_an_overlay_is_complete(forked: Executable, overlay: Path):
         "User/Get.py",
         "User/[id]/Get.py",
     ]
+
+
+def test_a_data_file_that_inherited_code_does_not_read_is_reported(
+    forked: Executable, overlay: Path
+):
+    reading = (
+        "from pathlib import Path\n\nTEXT = Path(__file__).with_name('mail.txt').read_text()\n\n\n"
+        "def handler(request):\n    return TEXT\n"
+    )
+    write(overlay, {"v1/Mail/Get.py": reading, "v1/Mail/mail.txt": "one"})
+    run(forked, overlay, "check")
+    write(overlay, {"v2/Mail/mail.txt": "two"})
+
+    found = "\n".join(run(forked, overlay, "check", code=1))
+
+    assert (
+        "Api/v1/Mail/Get.py reads files beside itself, which are those of v1; give v2 a file of its"
+        " own in its place, or remove Api/v2/Mail/mail.txt"
+    ) in found
+    write(overlay, {"v2/Mail/Get.py": reading})
+    assert "reads files beside itself" not in "\n".join(run(forked, overlay, "check"))

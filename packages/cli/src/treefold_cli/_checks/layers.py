@@ -1,6 +1,7 @@
 """What `check` reports about versions that inherit."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treefold_cli._checks.findings import Kind, Problem
@@ -23,6 +24,28 @@ def find_lost_guard_problems(app: "Application") -> Iterator[Problem]:
 
     for lost in find_lost_guards(app.table, app.project.listed, app.project.modules):
         yield Problem(Kind.LAYER, str(lost), ("Middleware/__init__.py",), code="guard-lost")
+
+
+def find_unread_data_files(table: RouteTable) -> Iterator[Problem]:
+    """Yield data files beside inherited code that reads the files beside itself, in its base."""
+    api, layers = table.root, table.layers
+    for path, file in sorted(layers.files.items()):
+        folder = api / path.rpartition("/")[0]
+        own = sorted(filter(_is_data_file, folder.iterdir())) if folder.is_dir() else []
+        if own and b"__file__" in (api / file).read_bytes():
+            base, version = file.partition("/")[0], path.partition("/")[0]
+            shown = f"Api/{own[0].relative_to(api).as_posix()}"
+            message = (
+                f"Api/{file} reads files beside itself, which are those of {base}; give {version} a"
+                f" file of its own in its place, or remove {shown}"
+            )
+            yield Problem(Kind.LAYER, message, (shown,), code="layer-data")
+
+
+def _is_data_file(path: Path) -> bool:
+    if path.name.startswith(".") or path.name == "version.toml":
+        return False
+    return path.is_file() and path.suffix not in (".py", ".pyi", ".gone")
 
 
 def find_unchanged_files(table: RouteTable) -> Iterator[Problem]:

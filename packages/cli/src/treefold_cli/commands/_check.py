@@ -25,6 +25,7 @@ from treefold_cli._checks.layers import (
     find_layer_problems,
     find_lost_guard_problems,
     find_unchanged_files,
+    find_unread_data_files,
 )
 from treefold_cli._console.errors import FAILURE, OK, translate_to_command_error
 from treefold_cli._console.options import (
@@ -66,6 +67,7 @@ def check(
         table = RouteTable.scan(api)
     found = _boot_and_find_problems(app_dir, table, strict=strict, deploy=deploy)
     problems = [*_find_table_problems(table), *found, *find_layer_problems(table)]
+    problems += find_unread_data_files(table)
     if strict:
         for finding in table.lint():
             files = _prefix_with_api_folder(finding.files)
