@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -67,7 +67,7 @@ def walk_navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str
             continue
         for title, inner in entry.items():
             below = f"{section}: {title}" if section else title
-            listed: list[Any] = inner if isinstance(inner, list) else [inner]
+            listed = cast("list[Any]", inner) if isinstance(inner, list) else [inner]
             yield from walk_navigation(listed, below)
 
 
