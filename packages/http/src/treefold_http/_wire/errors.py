@@ -87,66 +87,53 @@ class _Options(TypedDict, total=False):
 
 
 class _StatusError(HTTPError):
-    """An `HTTPError` whose class determines the status."""
+    """An `HTTPError` whose class determines the status; a class below one of these inherits it."""
 
     code: ClassVar[int]
+
+    def __init_subclass__(cls, *, code: int | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if code is not None:
+            cls.code = code
 
     def __init__(self, message: str = "", **options: Unpack[_Options]) -> None:
         super().__init__(self.code, message, **options)
 
 
-class BadRequest(_StatusError):
+class BadRequest(_StatusError, code=400):
     """400: the request cannot be understood, for example a body that is not valid JSON."""
 
-    code = 400
 
-
-class Unauthorized(_StatusError):
+class Unauthorized(_StatusError, code=401):
     """401: no credentials, or invalid ones."""
 
-    code = 401
 
-
-class Forbidden(_StatusError):
+class Forbidden(_StatusError, code=403):
     """403: the credentials are valid and do not permit the request."""
 
-    code = 403
 
-
-class NotFound(_StatusError):
+class NotFound(_StatusError, code=404):
     """404: there is no resource at this path."""
 
-    code = 404
 
-
-class MethodNotAllowed(_StatusError):
+class MethodNotAllowed(_StatusError, code=405):
     """405: the path exists for other methods; give `headers={"Allow": ...}`."""
 
-    code = 405
 
-
-class Conflict(_StatusError):
+class Conflict(_StatusError, code=409):
     """409: the request clashes with the state of the resource."""
 
-    code = 409
 
-
-class PayloadTooLarge(_StatusError):
+class PayloadTooLarge(_StatusError, code=413):
     """413: the body is above the limit of the route."""
 
-    code = 413
 
-
-class UnsupportedMediaType(_StatusError):
+class UnsupportedMediaType(_StatusError, code=415):
     """415: the body has a content type or coding the route does not take."""
 
-    code = 415
 
-
-class UnprocessableEntity(_StatusError):
+class UnprocessableEntity(_StatusError, code=422):
     """422: well-formed but not valid; `errors` lists the places."""
-
-    code = 422
 
 
 def build_unprocessable_error(part: str, errors: list[JSONObject]) -> UnprocessableEntity:
@@ -162,16 +149,12 @@ def build_unprocessable_error(part: str, errors: list[JSONObject]) -> Unprocessa
     return UnprocessableEntity(message, errors=errors)
 
 
-class TooManyRequests(_StatusError):
+class TooManyRequests(_StatusError, code=429):
     """429: the client exceeds a rate limit; give `headers={"Retry-After": ...}`."""
 
-    code = 429
 
-
-class ServiceUnavailable(_StatusError):
+class ServiceUnavailable(_StatusError, code=503):
     """503: the service cannot answer at present."""
-
-    code = 503
 
 
 NOTHING_HERE = "There is nothing at this path"
