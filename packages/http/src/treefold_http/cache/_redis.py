@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._redis import OwnRedis, RedisUnavailable
@@ -89,19 +90,23 @@ class RedisBackend:
 
         Without Redis there are neither, and `write_entry` has nothing to do.
         """
-        # invalidations that Redis has not heard come first, or the read finds what they outdated
-        if self._unsent and self._call_or_none(self._flush_commands) is None:
-            return None, None
         keys = self._build_keys(key, tags)
-        found = self._call_or_none(lambda: self._redis.run_script_blocking(_READ, keys))
-        return _unpack_reply(found)
+        try:
+            # invalidations that Redis has not heard come first, or the read finds what they
+            # outdated
+            if self._unsent:
+                self._flush_commands()
+            return _unpack_reply(self._redis.run_script_blocking(_READ, keys))
+        except RedisUnavailable:
+            return None, None
 
     async def aread_entry(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
         """As `read_entry`."""
+        keys = self._build_keys(key, tags)
         try:
             if self._unsent:
                 await self._aflush_commands()
-            return _unpack_reply(await self._redis.run_script(_READ, self._build_keys(key, tags)))
+            return _unpack_reply(await self._redis.run_script(_READ, keys))
         except RedisUnavailable:
             return None, None
 
@@ -110,15 +115,16 @@ class RedisBackend:
     ) -> None:
         """Keep a value with the tokens of a `read_entry`, or those of now."""
         if (words := _build_write_arguments(value, ttl, read_version)) is not None:
-            keys = self._build_keys(key, tags)
-            self._call_or_none(lambda: self._redis.run_script_blocking(_WRITE, keys, words))
+            with suppress(RedisUnavailable):
+                self._redis.run_script_blocking(_WRITE, self._build_keys(key, tags), words)
 
     async def awrite_entry(
         self, key: str, value: bytes, ttl: float, tags: Sequence[str], read_version: Stored = -1
     ) -> None:
         """As `write_entry`."""
         if (words := _build_write_arguments(value, ttl, read_version)) is not None:
-            await _await_or_none(self._redis.run_script(_WRITE, self._build_keys(key, tags), words))
+            with suppress(RedisUnavailable):
+                await self._redis.run_script(_WRITE, self._build_keys(key, tags), words)
 
     def delete_entry(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
@@ -130,13 +136,11 @@ class RedisBackend:
 
     def invalidate_tags(self, tags: Sequence[str]) -> bool:
         """Make every value with one of the tags a miss; return False if Redis did not hear it."""
-        commands = [self._build_tag_invalidation_command(tag) for tag in tags]
-        return self._send_commands(commands) is not None
+        return self._send_commands(self._build_invalidations(tags)) is not None
 
     async def ainvalidate_tags(self, tags: Sequence[str]) -> bool:
         """As `invalidate_tags`."""
-        commands = [self._build_tag_invalidation_command(tag) for tag in tags]
-        return await self._asend_commands(commands) is not None
+        return await self._asend_commands(self._build_invalidations(tags)) is not None
 
     def clear_entries(self) -> bool:
         """Make every value of this cache a miss; return False if Redis did not hear it."""
@@ -149,11 +153,15 @@ class RedisBackend:
     def _send_commands(self, commands: Sequence[tuple[str, ...]]) -> Any:
         """Send commands with those before that were not heard; return the reply to the last."""
         self._queue_commands(commands)
-        return self._last_reply(self._call_or_none(self._flush_commands))
+        with suppress(RedisUnavailable):
+            return self._flush_commands()[-1]
+        return None
 
     async def _asend_commands(self, commands: Sequence[tuple[str, ...]]) -> Any:
         self._queue_commands(commands)
-        return self._last_reply(await _await_or_none(self._aflush_commands()))
+        with suppress(RedisUnavailable):
+            return (await self._aflush_commands())[-1]
+        return None
 
     def _queue_commands(self, commands: Sequence[tuple[str, ...]]) -> None:
         for command in commands:  # the latest last, so that its reply is the last
@@ -166,10 +174,6 @@ class RedisBackend:
             names = (f"{one}:tag:{hash_name(_ALL)}" for one in beginnings)
             renewals = map(_build_new_token_command, names)
             self._unsent = {renewal[1]: renewal for renewal in renewals}
-
-    @staticmethod
-    def _last_reply(replies: list[Any] | None) -> Any:
-        return None if replies is None else replies[-1]
 
     def _flush_commands(self) -> list[Any]:
         # a copy, since the loop and threads add commands while these are on their way
@@ -191,21 +195,14 @@ class RedisBackend:
             if self._unsent.get(command[1]) == command:
                 del self._unsent[command[1]]
 
-    def _build_tag_invalidation_command(self, tag: str) -> tuple[str, ...]:
-        return _build_new_token_command(self._build_key(tag, "tag"))
+    def _build_invalidations(self, tags: Sequence[str]) -> list[tuple[str, ...]]:
+        return [_build_new_token_command(self._build_key(tag, "tag")) for tag in tags]
 
     def _build_keys(self, key: str, tags: Sequence[str]) -> list[str]:
         return [self._build_key(key), *(self._build_key(tag, "tag") for tag in (_ALL, *tags))]
 
     def _build_key(self, name: str, kind: str = "value") -> str:
         return self._redis.build_key(f"cache:{self._alias}:{kind}", hash_name(name))
-
-    @staticmethod
-    def _call_or_none(send: Callable[[], Any]) -> Any:
-        try:
-            return send()
-        except RedisUnavailable:
-            return None
 
 
 _ALL = "\0all"
@@ -222,8 +219,6 @@ def hash_name(name: str) -> str:
 
 
 def _unpack_reply(reply: Any) -> tuple[bytes | None, Tokens]:
-    if reply is None:
-        return None, None
     return (reply[1], None) if reply[0] == 1 else (None, reply[1:])
 
 
@@ -236,10 +231,3 @@ def _build_write_arguments(value: bytes, ttl: float, tokens: Any) -> list[Any] |
     # Redis refuses `PX 0`, which a ttl below half a millisecond would give
     milliseconds = max(1, round(min(ttl, LONGEST_TTL) * 1000))
     return [value, milliseconds, *(() if tokens == -1 else tokens)]
-
-
-async def _await_or_none(sending: Awaitable[Any]) -> Any:
-    try:
-        return await sending
-    except RedisUnavailable:
-        return None
