@@ -32,9 +32,8 @@ from treefold_http.middleware._rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from treefold_http._injection.contract import Contract, Input
-    from treefold_http._plans.mounts import Mounts
     from treefold_http._serving.host import Host
-    from treefold_router import Route, RouteTable
+    from treefold_router import Route
 
 MIDDLEWARE = "Middleware/__init__.py"
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -173,16 +172,6 @@ class Deployment:
     def middleware_folder_entries(self) -> Sequence[Any]:
         """The entries of `Middleware/`."""
         return self.host.project.listed if self.is_booted else ()
-
-    @cached_property
-    def route_table(self) -> RouteTable:
-        """The route table."""
-        return self.host.project.table
-
-    @cached_property
-    def project_mounts(self) -> Mounts:
-        """The mounts of the project."""
-        return self.host.mounts
 
     @cached_property
     def loaded_routes(self) -> Sequence[ServedRoute]:

@@ -89,7 +89,7 @@ def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _check_served_files(deployment: Deployment) -> Iterator[Finding]:
-    for target in deployment.project_mounts.mount_targets if deployment.is_booted else ():
+    for target in deployment.host.mounts.mount_targets if deployment.is_booted else ():
         if not isinstance(target, StaticFiles):
             continue
         folder = deployment.root / target.directory

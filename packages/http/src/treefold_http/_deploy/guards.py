@@ -33,7 +33,7 @@ def check_guards(deployment: Deployment) -> Iterator[Finding]:
     """Find routes that were left without a guard."""
     if not deployment.is_booted:
         return
-    for duplicate in deployment.route_table.duplicates:
+    for duplicate in deployment.host.project.table.duplicates:
         *hidden, serves = duplicate.files
         shown = f"{duplicate.method} {duplicate.url}"
         text = f"{shown} is served by Api/{serves}, never by Api/{hidden[0]}"
