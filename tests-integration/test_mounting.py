@@ -207,5 +207,5 @@ def test_hooks_run_below_a_parent_that_passes_its_lifespan_on(
     (shown,) = asyncio.run(through(module.parent, "/shop/v1/show"))
 
     assert shown == ["http://example.local/shop/v1/show", "/shop"]
-    assert module.api.project.on_startup[0].__globals__["notes"] == ["up", "down"]
+    assert module.api.project.boot_files.on_startup[0].__globals__["notes"] == ["up", "down"]
     assert getattr(module, "events", ["opened", "closed"]) == ["opened", "closed"]

@@ -58,7 +58,7 @@ def traced(tmp_path: Path, new_database: NewDatabase) -> Any:
     with new_database() as address:
         app = Application(root, settings=Settings(databases={"default": address}))
         app.boot()
-        entry: Any = app.project.listed[0]
+        entry: Any = app.project.boot_files.middlewares[0]
         provider = entry._provider
         provider.add_span_processor(SimpleSpanProcessor(exporter))
         with TestClient(app) as client:

@@ -213,7 +213,7 @@ class Application:
     @property
     def extensions(self) -> Sequence[Any]:
         """The extensions: installed ones, then those of `extensions.py` once it is booted."""
-        own = self._project.extensions if self._project is not None else ()
+        own = self._project.boot_files.extensions if self._project is not None else ()
         return (*self.installed, *own)
 
     @property
@@ -326,7 +326,7 @@ class Application:
     def replace_project(self, project: LoadedProject) -> None:
         """Replace the loaded project; requests in progress finish on the previous one."""
         self._project = project
-        self.errors.loaded = project.error_format
+        self.errors.loaded = project.boot_files.error_format
 
     def _replan_routes(self) -> None:
         """Compose the plans of all routes again, after a change of providers or overrides."""

@@ -40,7 +40,6 @@ from treefold_http._extensions.members import (
 from treefold_http._plans.installed import GROUP as GROUP, install as install
 from treefold_http._project.boot import load_error as load_error
 from treefold_http._project.boot_files import (
-    BootFiles as BootFiles,
     load_boot_files as load_boot_files,
     load_models as load_models,
 )
@@ -54,6 +53,7 @@ from treefold_http._project.guards import (
     guards_of_refusal as guards_of_refusal,
     guards_of_route as guards_of_route,
 )
+from treefold_http._project.loaded_project import BootFiles as BootFiles
 from treefold_http._project.lost_guards import (
     LostGuard as LostGuard,
     find_lost_guards as find_lost_guards,

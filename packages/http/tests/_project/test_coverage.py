@@ -119,7 +119,7 @@ def test_a_prefix_that_no_hook_mounts_stops_the_start(project: Project) -> None:
     assert [str(entry) for entry in app.project.unserved] == ["/latter"]
     with pytest.raises(BootError, match=r"got '/latter'; the nearest is '/later'$"):
         asyncio.run(app.lifespan.run_startup())
-    hook: Any = app.project.on_shutdown[0]
+    hook: Any = app.project.boot_files.on_shutdown[0]
     assert hook.__globals__["notes"] == ["down"]
 
 

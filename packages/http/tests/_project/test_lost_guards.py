@@ -47,7 +47,8 @@ def guarded(project: Project, entries: str, **more: str) -> Application:
 def lost(app: Application) -> list[str]:
     app.boot()
     project = app.project
-    return [str(one) for one in find_lost_guards(app.table, project.listed, project.modules)]
+    listed = project.boot_files.middlewares
+    return [str(one) for one in find_lost_guards(app.table, listed, project.modules)]
 
 
 def test_a_guard_of_the_base_only_is_lost(project: Project, lines: Lines) -> None:

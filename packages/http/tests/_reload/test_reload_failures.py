@@ -168,7 +168,7 @@ def test_a_request_is_watched_once_however_often_the_middleware_fails(live: Make
         app.edit({"Middleware/__init__.py": f"1 / 0  # {n}\n"})
     app.get()
 
-    (counts,) = app.app.project.extensions
+    (counts,) = app.app.project.boot_files.extensions
     assert counts.begun == 1
 
 

@@ -106,11 +106,11 @@ def test_modules_that_hooks_do_not_import_are_swapped(live: MakeLive) -> None:
 
 def test_the_same_functions_in_changed_hooks_are_swapped(live: MakeLive) -> None:
     app = live(FILES)
-    former = app.app.project.on_startup
+    former = app.app.project.boot_files.on_startup
     outcome = app.edit({"hooks.py": f"{FILES['hooks.py']}# changed\n"})
     assert isinstance(outcome, Reloaded)
     assert outcome.files == ("hooks.py",)
-    assert app.app.project.on_startup == former
+    assert app.app.project.boot_files.on_startup == former
 
 
 def test_hooks_files_without_a_hook_are_swapped(live: MakeLive) -> None:
@@ -195,12 +195,12 @@ def test_a_file_that_never_loaded_does_not_defer_a_restart(live: MakeLive) -> No
 def test_extensions_that_do_not_load_keep_their_imports(live: MakeLive) -> None:
     extensions = "from Services.db import Pool\nextensions = [Pool()]\n"
     app = live({**FILES, "hooks.py": "", "extensions.py": extensions})
-    before = app.app.project.extensions
+    before = app.app.project.boot_files.extensions
     outcome = app.edit({"Services/db.py": DB.format(n=2), "extensions.py": "1 / 0\n"})
     assert isinstance(outcome, Reloaded)
     assert outcome.deferred == ("Services/db.py", "extensions.py")
     assert (app.get(), app.get("/v1/y")) == ([1], [1])
-    assert app.app.project.extensions is before
+    assert app.app.project.boot_files.extensions is before
     outcome = app.edit({"extensions.py": extensions})
     assert outcome == RestartNeeded("extensions.py, or what it imports, changed")
 

@@ -100,9 +100,9 @@ def test_extensions_that_are_new_need_another_process(live: MakeLive) -> None:
             """,
         }
     )
-    extension = app.app.project.extensions[0]
+    extension = app.app.project.boot_files.extensions[0]
     assert isinstance(app.edit({X: handler("2")}), Reloaded)
-    assert app.app.project.extensions[0] is extension
+    assert app.app.project.boot_files.extensions[0] is extension
     assert extension.count == 1
     text = (app.app.root / "extensions.py").read_text()
     outcome = app.edit({"extensions.py": text + "\n"})
@@ -123,7 +123,7 @@ def test_an_extension_is_told_what_goes_and_again_when_it_stays(live: MakeLive) 
             """,
         }
     )
-    told: list[Any] = app.app.project.extensions[0].told
+    told: list[Any] = app.app.project.boot_files.extensions[0].told
     app.edit({X: handler("2")})
     assert told == [["Api.v1.X.Get"]]
     app.edit({X: "def handler(:\n"})

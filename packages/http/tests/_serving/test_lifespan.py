@@ -46,7 +46,7 @@ def types(said: list[dict[str, Any]]) -> list[str]:
 
 def journal(app: Application) -> list[Any]:
     """What the hooks noted."""
-    hooks = [*app.project.on_startup, *app.project.on_shutdown]
+    hooks = [*app.project.boot_files.on_startup, *app.project.boot_files.on_shutdown]
     return next(hook.__globals__["j"].entries for hook in hooks if hasattr(hook, "__globals__"))
 
 

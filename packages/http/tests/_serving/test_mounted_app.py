@@ -384,7 +384,7 @@ def test_its_lifespan_runs_inside_the_hooks_of_the_project(
 ) -> None:
     async def main() -> list[str]:
         living.boot()
-        notes: list[str] = living.project.on_startup[0].__globals__["notes"]
+        notes: list[str] = living.project.boot_files.on_startup[0].__globals__["notes"]
         living.mount("/legacy", Living(notes))
         await living.lifespan.run_startup()
         await exchange("GET", "/legacy").run(living)
@@ -397,7 +397,7 @@ def test_its_lifespan_runs_inside_the_hooks_of_the_project(
 
 def test_a_mounted_application_that_cannot_start_stops_the_start(living: Application) -> None:
     living.boot()
-    notes: list[str] = living.project.on_startup[0].__globals__["notes"]
+    notes: list[str] = living.project.boot_files.on_startup[0].__globals__["notes"]
     living.mount("/legacy", Living(notes, fails=True))
     message = "Startup hook of the mount /legacy failed: .* did not start: no database"
     with pytest.raises(BootError, match=message):
@@ -433,7 +433,7 @@ def test_a_parent_runs_the_hooks_by_the_lifespan_that_is_passed_on(living: Appli
     async def main() -> list[str]:
         living.state.pool = 1
         async with living.lifespan(object()) as state:
-            notes: list[str] = living.project.on_startup[0].__globals__["notes"]
+            notes: list[str] = living.project.boot_files.on_startup[0].__globals__["notes"]
             assert (notes, state) == (["up"], {"pool": 1})
         return notes
 

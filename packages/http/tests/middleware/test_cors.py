@@ -249,7 +249,7 @@ def test_a_field_of_the_handler_wins_and_vary_adds_up(project: Project, ask: Ask
 
 def test_many_origins_below_a_name_are_not_all_remembered(project: Project, ask: Ask) -> None:
     app = application(project, "['https://*.b.example']")
-    cors: CORS = app.project.listed[0]
+    cors: CORS = app.project.boot_files.middlewares[0]
 
     for number in range(1100):
         origin = f"https://h{number}.b.example"

@@ -847,7 +847,7 @@ def test_a_store_that_has_to_be_waited_for_is_asked_once_and_only_for_a_signed_c
     }
     client = Client(project(files, settings=SETTINGS), ask)
     client.app.boot()
-    (sessions,) = client.app.project.listed
+    (sessions,) = client.app.project.boot_files.middlewares
     store: Any = sessions.store
     client.get("/v1/ok")
     client.cookies = {"__Host-session": "a.b"}

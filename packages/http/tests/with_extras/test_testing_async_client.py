@@ -99,7 +99,7 @@ def test_many_first_requests_start_the_application_once(project: Project) -> Non
         client = AsyncTestClient(app)
         await asyncio.gather(*(client.get("/v1/where") for _ in range(5)))
         await client.aclose()
-        return len(app.project.on_startup[0].__globals__["starts"])
+        return len(app.project.boot_files.on_startup[0].__globals__["starts"])
 
     assert asyncio.run(main()) == 1
 

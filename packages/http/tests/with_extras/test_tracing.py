@@ -79,7 +79,7 @@ class Spans:
     def __init__(self, app: Application) -> None:
         self.app = app
         app.boot()
-        entry: Any = app.project.listed[0]
+        entry: Any = app.project.boot_files.middlewares[0]
         self._exporter = InMemorySpanExporter()
         provider = entry._provider
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))

@@ -60,7 +60,8 @@ def describe_unserved_prefixes(app: "Application") -> list[str]:
     if None in later:
         return []
     unserved = find_unserved(app, app.project, filter(None, later))
-    return [describe_uncovered(app, app.table, app.project.listed, each) for each in unserved]
+    entries = app.project.boot_files.middlewares
+    return [describe_uncovered(app, app.table, entries, each) for each in unserved]
 
 
 def _find_mount_calls(source: bytes, name: str) -> Iterator[LaterMount]:

@@ -22,7 +22,8 @@ def find_lost_guard_problems(app: "Application") -> Iterator[Problem]:
     """Yield middleware that covers a version, and not the same place of one that inherits it."""
     from treefold_http.extensions import find_lost_guards
 
-    for lost in find_lost_guards(app.table, app.project.listed, app.project.modules):
+    project = app.project
+    for lost in find_lost_guards(app.table, project.boot_files.middlewares, project.modules):
         yield Problem(Kind.LAYER, str(lost), ("Middleware/__init__.py",), code="guard-lost")
 
 

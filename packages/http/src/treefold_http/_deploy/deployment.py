@@ -171,7 +171,7 @@ class Deployment:
     @cached_property
     def middleware_folder_entries(self) -> Sequence[Any]:
         """The entries of `Middleware/`."""
-        return self.host.project.listed if self.is_booted else ()
+        return self.host.project.boot_files.middlewares if self.is_booted else ()
 
     @cached_property
     def loaded_routes(self) -> Sequence[ServedRoute]:
@@ -206,7 +206,8 @@ class Deployment:
         project = self.host.project
         for route, module in project.modules.items():
             if isinstance(module, HandlerModule):
-                entries = select_route_middlewares(route, [*project.listed, *module.middlewares])
+                listed = [*self.middleware_folder_entries, *module.middlewares]
+                entries = select_route_middlewares(route, listed)
                 contract = project.plans[route].contract
                 yield ServedRoute(route, module, contract, entries, self.reader)
 

@@ -24,13 +24,13 @@ from treefold_http._modules.source_loader import write_queued_bytecode_in_thread
 from treefold_http._plans.fallbacks import plan_fallback, plan_scoped_fallbacks
 from treefold_http._plans.handlers import HandlerModule, load_handler
 from treefold_http._plans.outside_plans import OutsidePlans
-from treefold_http._project.boot_files import BootFiles, read_boot_files
+from treefold_http._project.boot_files import read_boot_files
 from treefold_http._project.coverage import are_prefixes_unchanged, check_coverage_or_keep_former
 from treefold_http._project.deprecated_routes import NO_DEPRECATIONS, find_deprecations
 from treefold_http._project.development import build_development_entries, build_missing_host_check
 from treefold_http._project.findings import IS_FINDING, Findings, find_failed_import_file
-from treefold_http._project.loaded_project import LoadedProject
-from treefold_http._project.lost_guards import find_lost_guards
+from treefold_http._project.loaded_project import BootFiles, LoadedProject
+from treefold_http._project.lost_guards import LostGuard, find_lost_guards
 from treefold_http._project.reuse import (
     are_same_objects,
     group_routes_by_module,
@@ -97,18 +97,11 @@ def keep_project_with_failures(
 ) -> LoadedProject:
     """Return the project that serves now with other failures to report; read no file."""
     findings = Findings(str(app.root.resolve()), former, list(broken))
-    files = BootFiles(
-        former.listed,
-        former.extensions,
-        former.on_startup,
-        former.on_shutdown,
-        former.error_format,
-    )
     sources = _Sources(
         table=former.table,
         handlers=former.handlers,
         kept=former,
-        files=files,
+        files=former.boot_files,
         routes=(),
         modules=dict(former.modules),
         middlewares=former.middlewares,
@@ -176,7 +169,7 @@ def _load_project_sources(
         _reimport_module(space, name, findings)
     _switch_encoder_for_pydantic(space, None if kept is None else modules_to_reimport)
     middlewares = _prepend_dev_middlewares(app, files, former) if app.dev else files.middlewares
-    if kept is not None and not are_same_objects(kept.extensions, files.extensions):
+    if kept is not None and not are_same_objects(kept.boot_files.extensions, files.extensions):
         kept, routes = None, table.routes
     elif kept is not None:
         asking = select_routes_to_replan(kept, providers, app.providers.declared)
@@ -256,14 +249,10 @@ def _plan_and_compose_project(
         outside=OutsidePlans(app, middlewares),
         modules=modules,
         middlewares=middlewares,
-        listed=files.middlewares,
+        boot_files=files,
         unserved=sources.unserved,
-        on_startup=files.on_startup,
-        on_shutdown=files.on_shutdown,
-        error_format=files.error_format,
         default_version=default_version,
         default_level=logging.INFO if app.settings.default_version == "latest" else logging.DEBUG,
-        extensions=files.extensions,
         deprecations=deprecations,
         good=good,
         report=findings.build_report(sources.table, middleware=len(files.middlewares)),
@@ -273,10 +262,10 @@ def _plan_and_compose_project(
 def _prepend_dev_middlewares(
     app: ProjectRuntime, files: BootFiles, former: LoadedProject | None
 ) -> Sequence[Any]:
-    if former is not None and are_same_objects(
-        [*former.listed, *former.extensions], [*files.middlewares, *files.extensions]
-    ):
-        return former.middlewares
+    if former is not None:
+        before, now = ([*each.middlewares, *each.extensions] for each in (former.boot_files, files))
+        if are_same_objects(before, now):
+            return former.middlewares
     told = build_development_entries([*app.installed, *files.extensions])
     return [*told, *build_missing_host_check(files.middlewares), *files.middlewares]
 
@@ -451,6 +440,10 @@ def _switch_encoder_for_pydantic(space: ModuleSpace, module_names: Collection[st
             return
 
 
+def _list_lost_guards(project: LoadedProject) -> list[LostGuard]:
+    return find_lost_guards(project.table, project.boot_files.middlewares, project.modules)
+
+
 def _log_boot(project: LoadedProject, former: LoadedProject | None, seconds: float) -> None:
     log = get_logger()
     report = project.report
@@ -466,8 +459,8 @@ def _log_boot(project: LoadedProject, former: LoadedProject | None, seconds: flo
                 ", ".join(duplicate.files),
                 extra=IS_FINDING,
             )
-    known = [] if former is None else find_lost_guards(former.table, former.listed, former.modules)
-    for lost in find_lost_guards(project.table, project.listed, project.modules):
+    known = [] if former is None else _list_lost_guards(former)
+    for lost in _list_lost_guards(project):
         if lost not in known:
             log.warning("lost guard: %s", lost, extra=IS_FINDING)
     if project.deprecations is not NO_DEPRECATIONS:

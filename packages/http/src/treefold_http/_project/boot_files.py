@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from treefold_http._chains.middleware_chain import (
     check_middleware_entry,
@@ -29,6 +29,7 @@ from treefold_http._project.app_settings import (
     refuse_settings_without_model,
 )
 from treefold_http._project.findings import Findings
+from treefold_http._project.loaded_project import BootFiles
 from treefold_http._runtime.boot_report import BootError, SettingsError
 from treefold_http._wire.aliases import AnyCallable
 
@@ -41,16 +42,6 @@ T = TypeVar("T")
 MIDDLEWARE = "Middleware/__init__.py"
 
 
-class BootFiles(NamedTuple):
-    """The entries of the boot files, in their order."""
-
-    middlewares: Sequence[Any]
-    extensions: Sequence[Any]
-    on_startup: Sequence[AnyCallable]
-    on_shutdown: Sequence[AnyCallable]
-    error_format: ErrorFormat | None
-
-
 def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> BootFiles:
     """Import the models and read the boot files; add failures to the findings.
 
@@ -58,21 +49,21 @@ def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings)
     """
     _install_and_load_models(app, space, findings)
     middlewares = findings.read_or_keep_former(
-        lambda: _load_listed_middlewares(space, findings), lambda project: project.listed
+        lambda: _load_listed_middlewares(space, findings), lambda former: former.middlewares
     )
     _register_providers(app, space, findings)
     extensions = findings.read_or_keep_former(
         lambda: _load_and_set_up_extensions(app, space, findings),
-        lambda project: project.extensions,
+        lambda former: former.extensions,
     )
     app.injection.extensions[:] = [*app.installed, *extensions]
     on_startup, on_shutdown, error_format = findings.read_or_keep_former(
         lambda: _load_hooks(space, findings),
-        lambda project: (project.on_startup, project.on_shutdown, project.error_format),
+        lambda former: (former.on_startup, former.on_shutdown, former.error_format),
     )
     middlewares = findings.read_or_keep_former(
         lambda: _prepare_middlewares(app, middlewares, extensions, findings),
-        lambda project: project.listed,
+        lambda former: former.middlewares,
     )
     return BootFiles(middlewares, extensions, on_startup, on_shutdown, error_format)
 

@@ -30,9 +30,8 @@ from treefold_router import RouteTable
 if TYPE_CHECKING:
     from treefold_http._plans.mounts import Mountable
     from treefold_http._plans.runtime import ProjectRuntime
-    from treefold_http._project.boot_files import BootFiles
     from treefold_http._project.findings import Findings
-    from treefold_http._project.loaded_project import LoadedProject
+    from treefold_http._project.loaded_project import BootFiles, LoadedProject
 
 RESERVED: Mapping[Segments, bool] = {
     ("docs",): True,
@@ -67,17 +66,19 @@ def check_coverage_or_keep_former(
             continue
         error = ValueError(describe_uncovered(app, table, files.middlewares, entry))
         findings.record_failure(MIDDLEWARE, error, fatal=True)
-    if findings.former is not None and len(findings.broken) > count:
-        return files._replace(middlewares=findings.former.listed), findings.former.unserved
+    former = findings.former
+    if former is not None and len(findings.broken) > count:
+        return files._replace(middlewares=former.boot_files.middlewares), former.unserved
     return files, unserved
 
 
 def are_prefixes_unchanged(findings: Findings, files: BootFiles) -> bool:
     """Return True if the prefixes are those of the former project, where each covers something."""
     former = findings.former
-    if former is None or former.unserved or not are_same_objects(former.listed, files.middlewares):
+    if former is None or former.unserved:
         return False
-    return all(broken.file != MIDDLEWARE for broken in former.report.broken)
+    is_same = are_same_objects(former.boot_files.middlewares, files.middlewares)
+    return is_same and all(broken.file != MIDDLEWARE for broken in former.report.broken)
 
 
 def require_covering_prefixes(

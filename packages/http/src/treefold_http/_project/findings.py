@@ -28,7 +28,7 @@ from treefold_router import RouteTable
 if TYPE_CHECKING:
     from treefold_http._plans.handlers import HandlerModule
     from treefold_http._plans.plans import Plan
-    from treefold_http._project.loaded_project import LoadedProject
+    from treefold_http._project.loaded_project import BootFiles, LoadedProject
 
 T = TypeVar("T")
 
@@ -175,13 +175,13 @@ class Findings:
         )
 
     def read_or_keep_former(
-        self, read: Callable[[], T], read_former: Callable[[LoadedProject], T]
+        self, read: Callable[[], T], read_former: Callable[[BootFiles], T]
     ) -> T:
         """Read a boot file; if that fails during a reload, return its previous value."""
         count = len(self.broken)
         value = read()
         failed = len(self.broken) > count
-        return read_former(self.former) if failed and self.former is not None else value
+        return read_former(self.former.boot_files) if failed and self.former is not None else value
 
 
 def build_broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:

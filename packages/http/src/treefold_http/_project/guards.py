@@ -19,7 +19,7 @@ from treefold_http._wire.path_segments import decode_segments
 
 if TYPE_CHECKING:
     from treefold_http._plans.runtime import ProjectRuntime
-    from treefold_http._project.boot_files import BootFiles
+    from treefold_http._project.loaded_project import BootFiles
     from treefold_router import Route, RouteTable
 
 _PROBES = (("livez",), ("readyz",))

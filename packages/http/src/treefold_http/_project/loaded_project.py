@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treefold_http._chains.middleware_chain import unwrap_middleware_entry
 from treefold_http._plans.handlers import HandlerModule
 from treefold_http._project.deprecated_routes import Deprecations
 from treefold_http._project.masked_paths import MaskedPaths
-from treefold_http._wire.aliases import AnyCallable
 from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger, request_target
 
@@ -24,7 +23,26 @@ if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
     from treefold_http._runtime.boot_report import BootReport, BrokenFile
     from treefold_http._runtime.runtime import Runtime
+    from treefold_http._wire.aliases import AnyCallable
     from treefold_router import Route, RouteTable
+
+
+class BootFiles(NamedTuple):
+    """The entries of the boot files, in their order.
+
+    Attributes:
+        middlewares: those of `Middleware/`.
+        extensions: the objects of `extensions.py`.
+        on_startup: the functions of `hooks.py` that run before the first request.
+        on_shutdown: those that run after the last one.
+        error_format: the error format of `hooks.py`; None for problem documents.
+    """
+
+    middlewares: Sequence[Any]
+    extensions: Sequence[Any]
+    on_startup: Sequence[AnyCallable]
+    on_shutdown: Sequence[AnyCallable]
+    error_format: ErrorFormat | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +57,14 @@ class LoadedProject:
         scoped_fallbacks: the same for subtrees and routes with middleware of their own.
         outside: the plans of mounts, documents and probes that entries of a subtree cover.
         modules: the handler module of each route, or the error of a broken file.
-        middlewares: the middleware of every request: that of development mode, then `listed`.
-        listed: the entries of `Middleware/`.
-        unserved: those of them whose prefix only a mount of a startup hook can cover.
-        on_startup: the functions of `hooks.py` that run before the first request.
-        on_shutdown: those that run after the last one.
-        error_format: the error format of `hooks.py`; None for problem documents.
+        middlewares: the middleware of every request: that of development mode, then the entries of
+            `Middleware/`.
+        boot_files: the entries of the boot files.
+        unserved: those of `Middleware/` whose prefix only a mount of a startup hook can cover.
         report: what a boot has counted, and the files that it found broken or left out.
         default_version: the version that serves unversioned requests; None for no version.
         default_level: the level of the log line of such a request: INFO where the setting says
             `latest`, because the version may change with a new folder; DEBUG for a fixed one.
-        extensions: objects of `extensions.py`, in order.
         deprecations: those of its versions and routes.
         bare_plans: the plans without the header that names a broken file.
         asked: the keys of the providers that each plan has looked for; empty without `dev=True`.
@@ -66,15 +81,11 @@ class LoadedProject:
     outside: OutsidePlans
     modules: dict[Route, HandlerModule | BrokenFile]
     middlewares: Sequence[Any]
-    listed: Sequence[Any]
+    boot_files: BootFiles
     unserved: Sequence[Under]
-    on_startup: Sequence[AnyCallable]
-    on_shutdown: Sequence[AnyCallable]
-    error_format: ErrorFormat | None
     report: BootReport
     default_version: str | None
     default_level: int
-    extensions: Sequence[Any]
     deprecations: Deprecations
     bare_plans: dict[Route, Plan]
     asked: dict[Route, frozenset[Key]]

@@ -69,11 +69,12 @@ def raise_if_restart_needed(
 ) -> None:
     """Ask for a restart if hooks or extensions are others; later if a file is broken."""
     broken = tuple(one for one in project.report.broken if one.kept)
+    before, now = former.boot_files, project.boot_files
     reason = ""
-    if not are_same_objects(former.extensions, project.extensions):
+    if not are_same_objects(before.extensions, now.extensions):
         reason = "extensions.py, or what it imports, changed"
-    elif not are_same_objects(former.on_startup, project.on_startup) or not are_same_objects(
-        former.on_shutdown, project.on_shutdown
+    elif not are_same_objects(before.on_startup, now.on_startup) or not are_same_objects(
+        before.on_shutdown, now.on_shutdown
     ):
         reason = "hooks.py, or what it imports, changed"
     if broken and (reason or not collect_kept_module_names(broken).isdisjoint(plan.at_start)):

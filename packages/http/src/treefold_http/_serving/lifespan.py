@@ -217,16 +217,16 @@ class Lifespan:
         for extension in app.installed:
             await self._run_startup_hook(getattr(extension, "startup", None))
         self._undo.append(partial(self._run_shutdown_hook, app.providers.close))
-        for extension in app.project.extensions:
+        for extension in app.project.boot_files.extensions:
             await self._run_startup_hook(getattr(extension, "startup", None))
             self._undo.append(
                 partial(self._run_shutdown_hook, getattr(extension, "shutdown", None))
             )
         # Shutdown hooks undo startup hooks, so a failure of the first startup hook skips them.
-        for hook in app.project.on_startup[:1]:
+        for hook in app.project.boot_files.on_startup[:1]:
             await self._run_startup_hook(hook)
         self._undo.append(self._run_shutdown_hooks)
-        for hook in app.project.on_startup[1:]:
+        for hook in app.project.boot_files.on_startup[1:]:
             await self._run_startup_hook(hook)
         app.mounts.are_complete = True
         check_mount_middleware(app)
@@ -277,7 +277,7 @@ class Lifespan:
             await self._undo.pop()()
 
     async def _run_shutdown_hooks(self) -> None:
-        for hook in self.app.project.on_shutdown:
+        for hook in self.app.project.boot_files.on_shutdown:
             await self._run_shutdown_hook(hook)
 
     async def _run_shutdown_hook(self, hook: AnyCallable | None) -> None:
