@@ -99,7 +99,7 @@ class Reloader:
         self._pending: frozenset[str] = frozenset()  # changed files that no reload has taken yet
         self._import_seconds = import_seconds
         # modules whose import took too long: left out until one of their files changes
-        self._blocking: list[ModulesExcluded] = []
+        self._blocking: list[ExcludedChanges] = []
         self._space.loader = SourceOnlyLoader
         patch_import_functions()
 
@@ -171,8 +171,8 @@ class Reloader:
                 except Restart as needed:
                     return RestartNeeded(str(needed))
                 except ModulesExcluded as error:
-                    apart = apart.with_more_excluded(error)
-                    if not error.names:
+                    apart = apart.with_more_excluded(error.changes)
+                    if not error.changes.names:
                         outcome = self._keep_serving_and_report(changed, apart)
                         break
                 except ImportTimeout as error:
@@ -202,7 +202,7 @@ class Reloader:
             and self._index.was_made_of_present_source(module)
         )
 
-    def _exclude_blocking_modules(self, error: ImportTimeout) -> ModulesExcluded:
+    def _exclude_blocking_modules(self, error: ImportTimeout) -> ExcludedChanges:
         """Leave out what was being imported, until one of these files or their imports change."""
         # the outermost is the file that the project lists, the innermost the one that blocks
         (name, *_), (file, *_) = error.modules.keys(), error.modules.values()
@@ -211,9 +211,9 @@ class Reloader:
         kept = name in self._index.loaded
         broken = build_broken_file(file.removeprefix("Api/"), shown, cause=cause, kept=kept)
         get_logger().error("%s failed to load: %s", cause, broken.error, exc_info=shown)
-        return ModulesExcluded(frozenset(error.modules), [broken])
+        return ExcludedChanges(frozenset(error.modules), (broken,))
 
-    def _may_unblock(self, changed: Collection[str], blocking: ModulesExcluded) -> bool:
+    def _may_unblock(self, changed: Collection[str], blocking: ExcludedChanges) -> bool:
         used = transitive_closure(blocking.names, self._index.imports)
         return not used.isdisjoint(map(path_to_module_name, changed))
 
@@ -291,10 +291,10 @@ class Reloader:
                     )
                 kept = collect_kept_module_names(project.report.broken)
                 broken = plan.stale.intersection(kept)
-                together = graph.include_related_modules(broken) & plan.stale
+                together = plan.stale & graph.include_related_modules(broken)
                 # half of a group would refer to classes of the other half that do not serve
                 if together > broken:
-                    raise ModulesExcluded(frozenset(together), project.report.broken)
+                    raise ModulesExcluded(ExcludedChanges(together, project.report.broken))
                 self._check_reimport_safety(
                     former, project, plan, watch, entered, swap.former, excluded
                 )
@@ -439,7 +439,7 @@ class Reloader:
             more = plan.stale - excluded.names
             # Without one the reason is in a new file, which cannot be left out alone.
             told = broken if more else project.report.broken
-            raise ModulesExcluded(more, told, frozenset(self._pending))
+            raise ModulesExcluded(ExcludedChanges(more, told, self._pending))
         if reason:
             raise Restart(reason)
 

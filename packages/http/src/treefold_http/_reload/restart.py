@@ -5,7 +5,7 @@ Another process has no last good version to fall back on: while a file is broken
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -19,30 +19,9 @@ class Restart(Exception):
     """Ends a reload that requires a restart of the process."""
 
 
-class ModulesExcluded(Exception):
-    """Ends a reload that must be repeated without some modules, as a file of theirs is broken.
-
-    Attributes:
-        names: the modules that stay as they are; without any, nothing of the save is taken up.
-        broken: the files that keep their last good version.
-        files: the changed files that wait for a restart of the process.
-    """
-
-    def __init__(
-        self,
-        names: frozenset[str],
-        broken: Collection[BrokenFile],
-        files: frozenset[str] = frozenset(),
-    ) -> None:
-        super().__init__()
-        self.names = names
-        self.broken = tuple(broken)
-        self.files = files
-
-
 @dataclass(frozen=True, slots=True)
 class ExcludedChanges:
-    """What the attempts of one reload have left out so far.
+    """What an attempt to reload leaves out, or all attempts of one reload so far.
 
     Attributes:
         names: the modules that stay as they are.
@@ -54,7 +33,7 @@ class ExcludedChanges:
     broken: tuple[BrokenFile, ...] = ()
     files: frozenset[str] = frozenset()
 
-    def with_more_excluded(self, more: ModulesExcluded) -> ExcludedChanges:
+    def with_more_excluded(self, more: ExcludedChanges) -> ExcludedChanges:
         known = {(one.file, one.error) for one in self.broken}
         fresh = tuple(one for one in more.broken if (one.file, one.error) not in known)
         return ExcludedChanges(
@@ -62,6 +41,18 @@ class ExcludedChanges:
             (*self.broken, *fresh),
             self.files | more.files,
         )
+
+
+class ModulesExcluded(Exception):
+    """Ends a reload that must be repeated without some modules, as a file of theirs is broken.
+
+    Attributes:
+        changes: what to leave out; without names, nothing of the save is taken up.
+    """
+
+    def __init__(self, changes: ExcludedChanges) -> None:
+        super().__init__()
+        self.changes = changes
 
 
 def raise_if_restart_needed(
@@ -78,7 +69,7 @@ def raise_if_restart_needed(
     ):
         reason = "hooks.py, or what it imports, changed"
     if broken and (reason or not collect_kept_module_names(broken).isdisjoint(plan.at_start)):
-        raise ModulesExcluded(plan.at_start, broken, files)
+        raise ModulesExcluded(ExcludedChanges(plan.at_start, broken, files))
     if reason:
         raise Restart(reason)
 
