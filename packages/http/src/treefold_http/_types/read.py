@@ -106,13 +106,10 @@ def _read_class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree
     if kind in _TABLES:
         key, value = map(parse_annotation, arguments) if arguments else (ANY, ANY)
         return tree.Table(annotation=annotation, kind=kind, key=key, value=value)
-    if not isinstance(cast("Any", kind), type):
-        return tree.ForeignType(
-            annotation=annotation, kind=kind, arguments=tuple(map(parse_annotation, arguments))
-        )
-    if issubclass(kind, enum.Enum):
+    is_class = isinstance(cast("Any", kind), type)
+    if is_class and issubclass(kind, enum.Enum):
         return tree.Choice(annotation=annotation, kind=kind, members=tuple(kind))
-    if (family := _classify_record_class(kind)) is not None:
+    if is_class and (family := _classify_record_class(kind)) is not None:
         return tree.Record(
             annotation=annotation,
             kind=kind,
