@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterator
-from inspect import Parameter
 
 from treefold_http._deploy.deployment import Deployment, ServedRoute, normalize_name
 from treefold_http._deploy.finding import Finding, make_kinds
 from treefold_http._deploy.members import walk_members
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError
-from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_return_annotation
 
 KINDS = make_kinds(
     """
@@ -47,8 +46,7 @@ def _yield_response_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
     handler = inspect.unwrap(served.module.handler)
     try:
         annotation = getattr(handler, "__annotations__", {}).get("return", EMPTY)
-        parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
-        yield parse_annotation(resolve_annotation(parameter, handler))
+        yield parse_annotation(resolve_return_annotation(annotation, handler))
     except (InjectionError, NameError):  # a name that is imported for the type checker only
         return
 

@@ -19,7 +19,7 @@ from treefold_http._types.parameters import (
     format_callable,
     list_parameters,
 )
-from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_return_annotation
 from treefold_http._wire.aliases import AnyCallable
 
 if TYPE_CHECKING:
@@ -106,10 +106,7 @@ def _require_request_and_error(render: AnyCallable) -> None:
 def _read_error_model(render: AnyCallable, model: Any) -> tree.TypeNode:
     if model is EMPTY:
         list_parameters(render)  # an unreadable signature is an error with its reason
-        annotation = inspect.signature(render).return_annotation
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameter = inspect.Parameter("answer", kind, annotation=annotation)
-        model = resolve_annotation(parameter, render)
+        model = resolve_return_annotation(inspect.signature(render).return_annotation, render)
     node = parse_annotation(model)
     options = tree.list_direct_union_options(node)
     if model is EMPTY or any(isinstance(each, (tree.AnyType, *_NO_MODELS)) for each in options):

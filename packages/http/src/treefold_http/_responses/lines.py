@@ -8,16 +8,16 @@ chunks.
 from __future__ import annotations
 
 import collections.abc
-import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, cast
 
 from treefold_http._json.json import dumps
 from treefold_http._responses.endpoints import Endpoint
+from treefold_http._responses.return_types import find_return_annotation
 from treefold_http._responses.streams import close_producer
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
-from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_return_annotation
 from treefold_http._wire.aliases import AnyCallable
 
 NDJSON = "application/x-ndjson"
@@ -67,18 +67,10 @@ def find_declared_item_type(handler: AnyCallable, response_model: Any) -> tree.T
 
 def _read_stream_annotation(handler: Any) -> Any:
     """The return annotation, if it may be a stream; its names are resolved only then."""
-    if not hasattr(handler, "__annotations__") or hasattr(handler, "__wrapped__"):
-        try:
-            given = inspect.signature(handler).return_annotation
-        except (TypeError, ValueError):
-            return EMPTY
-    else:
-        given = handler.__annotations__.get("return", EMPTY)
-    if isinstance(given, type) or not any(word in str(given) for word in _WORDS):
-        return EMPTY
-    kind = inspect.Parameter.KEYWORD_ONLY
     try:
-        return resolve_annotation(inspect.Parameter("answer", kind, annotation=given), handler)
+        given = find_return_annotation(handler)
+        may_stream = not isinstance(given, type) and any(word in str(given) for word in _WORDS)
+        return resolve_return_annotation(given, handler) if may_stream else EMPTY
     except Exception:  # the annotation may use a name imported for the type checker only
         return EMPTY
 

@@ -11,13 +11,13 @@ import collections.abc
 import datetime
 import decimal
 import uuid
-from inspect import Parameter, signature
+from inspect import signature
 from types import FunctionType
 from typing import Any, cast
 
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError, format_annotation
-from treefold_http._types.read import parse_annotation, resolve_annotation
+from treefold_http._types.read import parse_annotation, resolve_return_annotation
 from treefold_http._wire.aliases import AnyCallable
 
 _ANSWERED = (str, bytes, bytearray, dict, list, type(None))
@@ -67,14 +67,21 @@ def check_return_type(handler: AnyCallable, response_model: Any = None) -> tree.
 def read_return_annotation(handler: AnyCallable) -> Any:
     """Return the resolved return annotation; EMPTY without one, or if a name in it is unknown."""
     try:
-        given = getattr(handler, "__annotations__", None)
-        if given is None or hasattr(handler, "__wrapped__"):
-            given = {"return": signature(handler).return_annotation}
-        annotation: Any = given.get("return", EMPTY)
-        answer = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
-        return resolve_annotation(answer, handler)
+        return resolve_return_annotation(find_return_annotation(handler), handler)
     except Exception:  # the annotation may use a name imported for the type checker only
         return EMPTY
+
+
+def find_return_annotation(handler: AnyCallable) -> Any:
+    """Return the return annotation as it is written; EMPTY without one.
+
+    Raises:
+        TypeError, ValueError: for a callable without a signature that can be read.
+    """
+    given = getattr(handler, "__annotations__", None)
+    if given is None or hasattr(handler, "__wrapped__"):
+        return signature(handler).return_annotation
+    return given.get("return", EMPTY)
 
 
 def _may_have_return_annotation(handler: AnyCallable) -> bool:
@@ -94,9 +101,8 @@ def _read_return_type(handler: AnyCallable) -> tree.TypeNode:
         if "|" not in annotation and annotation.partition("[")[0] in _KNOWN:
             return _UNKNOWN
         annotation = handler.__globals__.get(annotation, annotation)
-    parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
     try:
-        return parse_annotation(resolve_annotation(parameter, handler))
+        return parse_annotation(resolve_return_annotation(annotation, handler))
     except InjectionError:  # a name that is imported for the type checker only
         return _UNKNOWN
 

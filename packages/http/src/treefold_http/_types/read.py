@@ -305,6 +305,16 @@ def resolve_annotation(parameter: inspect.Parameter, function: AnyCallable) -> A
         ) from error
 
 
+def resolve_return_annotation(annotation: Any, function: AnyCallable) -> Any:
+    """Resolve the return annotation of a function.
+
+    Raises:
+        InjectionError: as `resolve_annotation`.
+    """
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return resolve_annotation(inspect.Parameter("answer", kind, annotation=annotation), function)
+
+
 def _needs_no_resolution(annotation: Any) -> bool:
     """Return True if an annotation needs no resolution: no text in it, and no None as a type.
 
