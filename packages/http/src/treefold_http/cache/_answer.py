@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from treefold_http._json.json import dumps, loads
-from treefold_http._responses.response import Response
+from treefold_http._responses.response import Response, copy_response
 from treefold_http._wire.aliases import JSONObject
 from treefold_http._wire.conditionals import Outcome, evaluate_preconditions
 from treefold_logging import is_sensitive
@@ -135,14 +135,6 @@ def read_vary_names(response: Response) -> list[str]:
 def read_cache_directives(response: Response) -> list[str]:
     """Return the names of the directives in the `Cache-Control` of a response."""
     return _parse_list_members(response.headers.getlist("cache-control"))
-
-
-def copy_response(response: Response) -> Response:
-    """Return a response of its own with the same status, fields and body."""
-    copy = Response(None, response.status)
-    copy.body = response.body
-    copy.raw_headers.extend(response.raw_headers)
-    return copy
 
 
 def encode_answer(answer: Answer) -> bytes:

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from treefold_http._chains.cache_place import CacheLayer
 from treefold_http._requests.read_notes import ReadNotes
 from treefold_http._requests.recording_request import record_reads
-from treefold_http._responses.response import Response
+from treefold_http._responses.response import Response, copy_response
 from treefold_http._wire.errors import ServiceUnavailable
 from treefold_http.cache._answer import (
     PUBLIC,
     Answer,
     apply_preconditions,
-    copy_response,
     decode_answer,
     encode_answer,
     is_cacheable,
@@ -152,7 +151,8 @@ class AnswerLayer(CacheLayer):
                 return await call_next(request)
             if isinstance(outcome, _Failure):
                 if failure is not None:
-                    raise _make_unavailable_error()
+                    message = "This answer could not be made; try again later"
+                    raise ServiceUnavailable(message, headers={"Retry-After": "1"})
                 failure = outcome
             elif outcome is _Outcome.LEARNED:
                 failure = None
@@ -328,8 +328,3 @@ class AnswerLayer(CacheLayer):
 def _find_added_fields(former: RawHeaders, fields: RawHeaders) -> RawHeaders | None:
     """Return the fields that were added; None if others were taken away."""
     return fields[len(former) :] if fields[: len(former)] == former else None
-
-
-def _make_unavailable_error() -> ServiceUnavailable:
-    headers = {"Retry-After": "1"}
-    return ServiceUnavailable("This answer could not be made; try again later", headers=headers)
