@@ -99,16 +99,13 @@ class Findings:
         files.append(found.file)
         if len(files) > 1:
             return
-        if self.former is None:
-            get_logger().error(
-                "%s failed to load: %s", found.file, found.error, exc_info=error, extra=IS_FINDING
-            )
-        elif (found.cause, found.error) not in [
-            (one.cause, one.error) for one in (*self.former.report.broken, *self.untried)
-        ]:
-            get_logger().error(
-                "%s failed to load: %s", found.cause, found.error, exc_info=error, extra=IS_FINDING
-            )
+        known = () if self.former is None else (*self.former.report.broken, *self.untried)
+        if (found.cause, found.error) in [(one.cause, one.error) for one in known]:
+            return
+        shown = found.file if self.former is None else found.cause
+        get_logger().error(
+            "%s failed to load: %s", shown, found.error, exc_info=error, extra=IS_FINDING
+        )
 
     def log_repeated_failures(self) -> None:
         """Log at the end of a boot which files have failed for a cause that is logged already."""
