@@ -74,25 +74,20 @@ class ErrorResponses:
             error = unfit
         connection.error = error
         await explain(app, error)
-        if self.error_format is None:
-            return render_crash_problem(error, connection)
         hidden = HTTPError(500, describe_crash(error, connection))
-        rendered = await self._render_in_format(self.error_format, hidden, connection)
+        rendered = await self._render_in_format(hidden, connection)
         return rendered or render_crash_problem(error, connection)
 
     async def _render_http_error(self, error: HTTPError, connection: Connection) -> Response:
         if connection.app.dev and (page := render_not_found_page(error, connection)) is not None:
             return page
-        if self.error_format is not None:
-            made = await self._render_in_format(self.error_format, error, connection)
-            if made is not None:
-                return made
-        return render_problem(error, connection)
+        rendered = await self._render_in_format(error, connection)
+        return rendered or render_problem(error, connection)
 
-    async def _render_in_format(
-        self, form: ErrorFormat, error: HTTPError, connection: Connection
-    ) -> Response | None:
-        """Render an error in the format; None, with one log line, if that fails."""
+    async def _render_in_format(self, error: HTTPError, connection: Connection) -> Response | None:
+        """Render an error in the format; None without one, and with one log line if that fails."""
+        if (form := self.error_format) is None:
+            return None
         try:
             made = form.render(connection, error)
             if inspect.isawaitable(made):
