@@ -66,7 +66,9 @@ def route_request(app: Host, project: LoadedProject, request: Request, receive: 
             outcome = project.table.resolve(request.method, path, version=version)
             if type(outcome) is Found:
                 project.log_default_version_use(request.method, request, outcome.route)
-                return _set_matched_route_plan(project, request, outcome)
+                request.path_params = outcome.params
+                plan = request.plan = project.plans[outcome.route]
+                return plan
         # last, as a path that the project serves itself wins over probes and documents
         if type(outcome) is NoRoute and (
             plan := _find_and_set_builtin_plan(app, project, request, path)
@@ -84,12 +86,6 @@ def route_request(app: Host, project: LoadedProject, request: Request, receive: 
 
 def _has_absolute_target(connection: Connection) -> bool:
     return b"://" in connection.raw_path and not connection.raw_path.startswith(b"/")
-
-
-def _set_matched_route_plan(project: LoadedProject, request: Request, found: Found) -> Plan:
-    request.path_params = found.params
-    plan = request.plan = project.plans[found.route]
-    return plan
 
 
 def _find_and_set_builtin_plan(
