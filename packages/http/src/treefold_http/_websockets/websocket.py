@@ -216,7 +216,9 @@ class WebSocket(Connection):
         Raises:
             WebSocketDisconnect: when the socket is closed.
         """
-        await self._send_message({"type": "websocket.send", "bytes": data})
+        if self.code is not None or not self.accepted:
+            self.check_open()
+        await self._send_without_open_check({"type": "websocket.send", "bytes": data})
 
     async def send_json(self, value: Any) -> None:
         """Send a value as JSON text.
@@ -326,11 +328,6 @@ class WebSocket(Connection):
             code = self.code = self.code or message.get("code") or NO_STATUS
             raise WebSocketDisconnect(code, message.get("reason") or "")
         return message
-
-    async def _send_message(self, message: Message) -> None:
-        if self.code is not None or not self.accepted:
-            self.check_open()
-        await self._send_without_open_check(message)
 
     async def _send_without_open_check(self, message: Message) -> None:
         # `send` may never suspend: a handler that writes in a loop would hold the event loop
