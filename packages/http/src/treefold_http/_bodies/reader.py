@@ -100,7 +100,7 @@ class BodyReader:
                 if not self.complete:  # most bodies come in one message
                     parts = [body]
                     while not self.complete:
-                        parts.append(await self._read_chunk())
+                        parts.append(await self.read_next_chunk())
                         if reserve is not None:
                             await reserve(len(parts[-1]))
                     body = b"".join(parts)
@@ -128,12 +128,7 @@ class BodyReader:
         self._check_declared_size()
         self.asked = True
         while not self.complete:
-            try:
-                message = await self._receive_message()
-            except asyncio.CancelledError:
-                self.was_awaited = True
-                raise
-            if chunk := self._extract_and_count_chunk(message):
+            if chunk := await self.read_next_chunk():
                 yield chunk
 
     async def wait_for_disconnect(self) -> None:
@@ -184,9 +179,6 @@ class BodyReader:
         Raises:
             PayloadTooLarge, ClientDisconnect: as `read`.
         """
-        return await self._read_chunk()
-
-    async def _read_chunk(self) -> bytes:
         try:
             return self._extract_and_count_chunk(await self._receive_message())
         except asyncio.CancelledError:
