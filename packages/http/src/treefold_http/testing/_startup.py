@@ -36,11 +36,10 @@ class Startup:
         """
         self._call.start_task(app, self._receive_for_app, self._queue_app_message)
         message = await self._send_phase_await_reply("startup")
-        error = self._call.find_unhandled_app_error()
         if message is not None and message["type"] == "lifespan.startup.complete":
             return
         await self._call.wait_briefly_for_return()
-        error = self._call.find_unhandled_app_error() or error
+        error = self._call.find_unhandled_app_error()
         if error is not None and (self._asked or message is not None):
             raise error
         if message is not None:
