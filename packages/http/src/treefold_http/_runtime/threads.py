@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
@@ -27,18 +28,14 @@ LIMIT = 40
 """Threads of one application, which mostly wait: for a file, or for a database."""
 
 
+@dataclass(slots=True, eq=False)
 class _Job:
     """One call for a worker thread, with the future of its result in the calling loop."""
 
-    __slots__ = ("call", "context", "future", "loop")
-
-    def __init__(
-        self, call: Callable[[], Any], future: asyncio.Future[Any], loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self.call = call
-        self.future = future
-        self.loop = loop
-        self.context: Context = copy_context()
+    call: Callable[[], Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    context: Context = field(default_factory=copy_context)
 
     def run(self) -> tuple[Any, BaseException | None]:
         """Make the call; return its result and its exception."""
@@ -69,13 +66,11 @@ class _Job:
             self.future.set_exception(error)
 
 
+@dataclass(slots=True, eq=False)
 class _Raised:
     """An exception that a future cannot carry."""
 
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+    error: BaseException
 
 
 class WorkerThreads:
@@ -143,15 +138,13 @@ class WorkerThreads:
             del job, outcome
 
 
+@dataclass(slots=True, eq=False)
 class _Crew:
     """The threads between two shutdowns, and their queue."""
 
-    __slots__ = ("busy", "queue", "size")
-
-    def __init__(self) -> None:
-        self.queue: SimpleQueue[_Job | None] = SimpleQueue()
-        self.size = 0
-        self.busy = 0
+    queue: SimpleQueue[_Job | None] = field(default_factory=SimpleQueue[_Job | None])
+    size: int = 0
+    busy: int = 0
 
 
 DISK_LIMIT = 16
