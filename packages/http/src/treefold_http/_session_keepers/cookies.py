@@ -63,6 +63,14 @@ class CookieForm:
         Raises:
             ValueError: for a value that browsers would drop.
         """
+        # `Max-Age=0` would delete the cookie (RFC 6265, 5.2.2)
+        self._add_cookie_field(connection, value, max(1, math.ceil(seconds)))
+
+    def delete_cookie(self, connection: Connection) -> None:
+        """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
+        self._add_cookie_field(connection, "", 0)
+
+    def _add_cookie_field(self, connection: Connection, value: str, seconds: int) -> None:
         plain = self._may_omit_secure_attribute(connection)
         name = self.name if plain else self.prefixed_name
         if len(name) + len(value) > LONGEST:
@@ -70,32 +78,15 @@ class CookieForm:
                 f"The session cookie must have at most {LONGEST} bytes, got {len(value)};"
                 " store less, or leave out store='cookie'"
             )
-        # `Max-Age=0` would delete the cookie (RFC 6265, 5.2.2)
-        self._add_cookie_field(
-            connection, name, value, max(1, math.ceil(seconds)), secure=not plain
-        )
-
-    def delete_cookie(self, connection: Connection) -> None:
-        """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
-        plain = self._may_omit_secure_attribute(connection)
-        name = self.name if plain else self.prefixed_name
-        self._add_cookie_field(connection, name, "", 0, secure=not plain)
-
-    def _add_cookie_field(
-        self, connection: Connection, name: str, value: str, seconds: int, *, secure: bool
-    ) -> None:
-        attributes = self._collect_attributes()
-        text = format_cookie(name, value, max_age=seconds, secure=secure, **attributes)
+        names = ("path", "domain", "samesite", "partitioned")
+        attributes: Mapping[str, Any] = {each: getattr(self, each) for each in names}
+        text = format_cookie(name, value, max_age=seconds, secure=not plain, **attributes)
         connection.add_answer_fields([encode_header("set-cookie", text)])
 
     def is_dropped_by_browser(self, connection: Connection) -> bool:
         """Return True if Fetch Metadata shows that a page of another site sent the request."""
         sites = connection.headers.getlist("sec-fetch-site")
         return self.samesite != "none" and sites == ["cross-site"]
-
-    def _collect_attributes(self) -> Mapping[str, Any]:
-        names = ("path", "domain", "samesite", "partitioned")
-        return {name: getattr(self, name) for name in names}
 
     def _may_omit_secure_attribute(self, connection: Connection) -> bool:
         # browsers drop such a cookie without `Secure`, in development too
