@@ -15,7 +15,7 @@ import base64
 import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from treefold_http._redis.client import (
@@ -28,7 +28,7 @@ from treefold_http._redis.own_redis import build_redis_key
 from treefold_http._redis.users import ensure_claim
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.name_space import NameSpace
-from treefold_http._sessions.signing import MAKE_ONE, Signer, check_secret_length
+from treefold_http._sessions.signing import MAKE_ONE, Signer, require_secrets
 from treefold_http._wire.aliases import JSONObject
 from treefold_logging import get_logger
 
@@ -225,7 +225,7 @@ def check_relay_requirements(url: str, names: NameSpace | None) -> None:
         require_signing_secrets(names)
 
 
-def require_signing_secrets(names: NameSpace) -> list[bytes]:
+def require_signing_secrets(names: NameSpace) -> Sequence[bytes]:
     """Return the secrets of room messages, the newest first.
 
     Without a secret, messages in development and tests are signed with the names alone: they tell
@@ -235,9 +235,7 @@ def require_signing_secrets(names: NameSpace) -> list[bytes]:
         TreefoldError: in any other environment without a secret, or for a short one.
     """
     if names.secrets:
-        for secret in names.secrets:
-            check_secret_length(secret)
-        return [secret.encode() for secret in names.secrets]
+        return require_secrets(names.secrets, dev=False)
     if names.is_test or names.environment == "development":
         return [names.own.encode()]
     raise SettingsError(
