@@ -20,7 +20,7 @@ def test_an_empty_folder_becomes_a_project(tmp_path: Path):
 
 def test_a_starter_and_a_model_are_written_too(tmp_path: Path):
     fill_folder(tmp_path, starter=True, models=True)
-    assert sorted(os.listdir(tmp_path)) == [".gitignore", *LAYOUT, "treefold.toml"]
+    assert sorted(os.listdir(tmp_path)) == [".gitignore", "AGENTS.md", *LAYOUT, "treefold.toml"]
     assert (tmp_path / "Models/note.py").is_file()
 
 
@@ -31,7 +31,7 @@ def test_a_fresh_clone_with_an_environment_is_filled(tmp_path: Path):
     fill_folder(tmp_path, starter=True)
     assert (tmp_path / ".git/config").read_text() == "mine"
     assert sorted(os.listdir(tmp_path)) == sorted(
-        [".git", ".venv", ".python-version", ".gitignore", "treefold.toml", *LAYOUT]
+        [".git", ".venv", ".python-version", ".gitignore", "AGENTS.md", "treefold.toml", *LAYOUT]
     )
 
 

@@ -76,7 +76,7 @@ def finding_lines(finding: Finding, name: str, files: Mapping[str, str]) -> list
     """Return the lines of one finding: what and where, the change, and what to do instead."""
     others = [f"{len(finding.places)} places"] if len(finding.places) > 1 else []
     reach = ", ".join([*others, *finding.versions])
-    verdict = "accepted" if finding.accepted else finding.verdict
+    verdict: str = "accepted" if finding.accepted else finding.verdict
     if finding.is_unused:
         verdict, reach = "note", ", ".join(filter(None, (reach, "no caller sent this")))
     first = f"{verdict} {finding.rule}: {finding.place}" + (f" ({reach})" if reach else "")

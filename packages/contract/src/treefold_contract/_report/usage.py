@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -125,7 +125,7 @@ def _add_record(usage: Usage, record: Mapping[str, Any]) -> None:
         return
     usage.since = min(usage.since or since, since)
     usage.until = max(usage.until, until)
-    for title, count, callers, query in cast("list[Any]", routes):
+    for title, count, callers, query in cast("Sequence[Any]", routes):
         key = _PARAMETER.sub("{}", title)
         found = usage.routes.setdefault(key, RouteUsage(title))
         found.count += count

@@ -78,7 +78,7 @@ def route_lines(route: RouteFacts) -> list[str]:
         add("subprotocol", map(write_key, route.subprotocols))
     if route.closes:
         add("close", map(str, sorted(route.closes)))
-    for status in sorted({each.status for each in (*route.answers, *route.fields)}):
+    for status in sorted({*(a.status for a in route.answers), *(f.status for f in route.fields)}):
         add(status, [_write_answer(each) for each in route.answers if each.status == status])
         add(status, [_write_field(each) for each in route.fields if each.status == status])
     if route.offers:
