@@ -75,6 +75,7 @@ def test_tags_and_clear_reach_every_worker(redis_url: str) -> None:
         await here.set("b", 2, ttl=60, tags=["x", "y"])
         await here.set("c", 3, ttl=60)
         assert await there.invalidate("y") is True
+        assert await there.invalidate() is True  # no tag, and nothing to tell
         assert [await here.get(k) for k in "abc"] == [1, None, 3]
         await asyncio.to_thread(there.sync.invalidate, "x")
         assert [await here.get(k) for k in "abc"] == [None, None, 3]

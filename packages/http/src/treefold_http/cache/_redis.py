@@ -178,13 +178,13 @@ class RedisBackend:
     def _flush_commands(self) -> list[Any]:
         # a copy, since the loop and threads add commands while these are on their way
         commands = list(self._unsent.values())
-        replies = self._redis.run_transaction_blocking(commands) if commands else []
+        replies = self._redis.run_transaction_blocking(commands) if commands else [True]
         self._discard_sent(commands)
         return replies
 
     async def _aflush_commands(self) -> list[Any]:
         commands = list(self._unsent.values())
-        replies = await self._redis.run_transaction(commands) if commands else []
+        replies = await self._redis.run_transaction(commands) if commands else [True]
         self._discard_sent(commands)
         return replies
 
