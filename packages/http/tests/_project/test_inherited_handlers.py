@@ -247,6 +247,22 @@ def test_a_guard_that_covers_the_base_only_is_not_lost(
     assert "lost guard" not in str(lines.texts())
 
 
+def test_a_guard_of_the_base_stands_before_a_cache_of_the_project(
+    project: Project, ask: Callable[..., Answer]
+) -> None:
+    middlewares = (
+        "from treefold_http.cache import cached\nfrom treefold_http.middleware import under\n"
+        "async def gate(request, call_next):\n"
+        "    if 'x-in' not in request.headers: return ('no', 403)\n"
+        "    return await call_next(request)\n"
+        "middlewares = [under('/v1/x', gate), cached(60)]\n"
+    )
+    app = project(tree(**{"Middleware/__init__.py": middlewares}))
+    inside = [("x-in", "yes")]
+    first, second = (ask(app, "GET", "/v2/x", headers=inside).status for _ in range(2))
+    assert [first, second, ask(app, "GET", "/v2/x").status] == [200, 200, 403]
+
+
 def test_a_cache_around_the_new_handler_knows_the_inputs_of_the_base(
     project: Project, get: Ask
 ) -> None:
